@@ -1,0 +1,146 @@
+"""A window of inertial samples and the frame it is written in.
+
+One function cuts windows, for training and for live use: `cut`. One place orders the channels:
+`Window.features`.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from ginio.geometry import frames, so3
+from ginio.geometry.so3 import Matrix3
+
+Signal = Float[Tensor, "batch time 3"]
+Rotations = Float[Tensor, "batch time 3 3"]
+Features = Float[Tensor, "batch channel 3 time"]
+
+IMU_CHANNELS = 2
+ACC_CHANNEL, GYR_CHANNEL = range(IMU_CHANNELS)
+
+
+class Representation(Enum):
+    """The frame ``f`` of a window's samples."""
+
+    BODY = "body"
+    """Each sample in the sensor frame of its own time: no attitude needed (paper: Direct/Body)."""
+    WORLD = "world"
+    """Every sample in the world frame: needs absolute attitude."""
+    LAST = "last"
+    """Every sample in the last sensor frame: needs attitude within the window only (paper: LFA)."""
+    GRAVITY = "gravity"
+    """World with the heading of the window's first sample removed: needs the vertical."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A batch of windows in one representation.
+
+    ``R_wf`` takes an answer given in the windows' frame back to the world; for ``BODY`` and
+    ``LAST`` that is the attitude of the last sample.
+    """
+
+    acc_f: Signal
+    gyr_f: Signal
+    R_wf: Matrix3
+    representation: Representation
+
+    def __post_init__(self) -> None:
+        check_signals(self.acc_f, self.gyr_f)
+        if self.R_wf.shape != (len(self.acc_f), 3, 3):
+            raise ValueError(
+                f"R_wf must be ({len(self.acc_f)}, 3, 3), one a window; "
+                f"found {tuple(self.R_wf.shape)}"
+            )
+
+    @property
+    def length(self) -> int:
+        """Samples in each window."""
+        return self.acc_f.shape[1]
+
+    def features(self) -> Features:
+        """Vector channels for a network: specific force, then angular rate (Eq. 11)."""
+        return torch.stack((self.acc_f, self.gyr_f), dim=1).mT
+
+    def rotated(self, R_af: Float[Tensor, "#batch 3 3"]) -> "Window":
+        """``ρ(R_af)`` on the window: the group action of the interface law.
+
+        The window keeps its representation's name, so this is the paper's rotation of the vectors
+        handed to a network. A remounted sensor is `Recording.remounted` followed by `cut`.
+        """
+        R = R_af.unsqueeze(1)
+        return Window(
+            so3.rotate(R, self.acc_f),
+            so3.rotate(R, self.gyr_f),
+            self.R_wf @ R_af.mT,
+            self.representation,
+        )
+
+    def first_invalid(self) -> tuple[int, int] | None:
+        """Window and sample of the first value that is not finite, or None."""
+        bad = ~(torch.isfinite(self.acc_f) & torch.isfinite(self.gyr_f)).all(-1)
+        found = bad.nonzero()
+        return (int(found[0, 0]), int(found[0, 1])) if len(found) else None
+
+
+def represent(
+    acc_s: Signal, gyr_s: Signal, R_ws: Rotations, representation: Representation
+) -> Window:
+    """Sensor-frame samples and their attitudes as windows of one representation."""
+    check_signals(acc_s, gyr_s)
+    if R_ws.shape != (*acc_s.shape, 3):
+        raise ValueError(f"R_ws must be {(*acc_s.shape, 3)}; found {tuple(R_ws.shape)}")
+    R_wl = R_ws[:, -1]
+    match representation:
+        case Representation.BODY:
+            return Window(acc_s, gyr_s, R_wl, representation)
+        case Representation.LAST:
+            acc_l = frames.align_to_last_frame(acc_s, R_ws)
+            gyr_l = frames.align_to_last_frame(gyr_s, R_ws)
+            return Window(acc_l, gyr_l, R_wl, representation)
+        case Representation.WORLD:
+            acc_w = frames.align_to_world(acc_s, R_ws)
+            gyr_w = frames.align_to_world(gyr_s, R_ws)
+            return Window(acc_w, gyr_w, so3.identity_like(acc_w[:, 0]), representation)
+        case Representation.GRAVITY:
+            R_wg = frames.yaw_rotation(R_ws[:, 0])
+            R_gs = R_wg.unsqueeze(1).mT @ R_ws
+            acc_g, gyr_g = so3.rotate(R_gs, acc_s), so3.rotate(R_gs, gyr_s)
+            return Window(acc_g, gyr_g, R_wg, representation)
+
+
+def cut(
+    acc_s: Float[Tensor, "samples 3"],
+    gyr_s: Float[Tensor, "samples 3"],
+    R_ws: Float[Tensor, "samples 3 3"],
+    last: Int64[Tensor, " batch"],
+    length: int,
+    representation: Representation,
+) -> Window:
+    """Windows of ``length`` samples that end at the given sample indices, gathered at once."""
+    if length < 1 or length > len(acc_s):
+        raise ValueError(f"window length must be in 1..{len(acc_s)} samples; found {length}")
+    if bool(((last < length - 1) | (last >= len(acc_s))).any()):
+        raise ValueError(
+            f"windows of {length} samples end at index {length - 1}..{len(acc_s) - 1}; "
+            f"found {int(last.min())}..{int(last.max())}"
+        )
+    index = last.unsqueeze(1) + torch.arange(1 - length, 1, device=last.device)
+    return represent(acc_s[index], gyr_s[index], R_ws[index], representation)
+
+
+def check_signals(acc: Tensor, gyr: Tensor) -> None:
+    """Refuse signals that are not two floating tensors of one shape (batch, time, 3)."""
+    if acc.ndim != 3 or acc.shape[-1] != 3 or acc.shape[1] == 0:
+        raise ValueError(f"acc must be (batch, time, 3); found {tuple(acc.shape)}")
+    if gyr.shape != acc.shape:
+        raise ValueError(
+            f"gyr must have the shape of acc, {tuple(acc.shape)}; found {tuple(gyr.shape)}"
+        )
+    if not acc.is_floating_point() or gyr.dtype != acc.dtype:
+        raise ValueError(
+            f"acc and gyr must share one floating dtype; found {acc.dtype} and {gyr.dtype}"
+        )

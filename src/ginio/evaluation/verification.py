@@ -1,0 +1,175 @@
+"""The paper's numerical equivariance verification, for any network.
+
+Each network is held to the symmetry its config declares, fresh and after a few training steps on
+random data, in float32 and float64, over three kinds of rotations.
+"""
+
+import copy
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from ginio.core.interfaces import Symmetry
+from ginio.core.window import IMU_CHANNELS
+from ginio.geometry import so3
+from ginio.geometry.frames import GRAVITY_MPS2
+from ginio.metrics.equivariance import LawErrors, law_errors
+
+# Relative errors up to the first hold the law to rounding; above the second it is broken, since a
+# network without it is wrong by about one. Between them the law is there but badly conditioned:
+# some layer blows rounding up, as batch normalisation of lengths does.
+HOLDS_BELOW = {torch.float32: 1e-3, torch.float64: 1e-10}
+BROKEN_ABOVE = {torch.float32: 1e-1, torch.float64: 1e-6}
+Verdict = Literal["holds", "ill-conditioned", "BROKEN", "not declared"]
+TrainStep = Callable[[nn.Module, Tensor, Tensor], Tensor]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerificationConfig:
+    """How much is tried."""
+
+    windows: int = 16
+    rotations: int = 10
+    steps: int = 10
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One law over all tried windows and rotations of one kind."""
+
+    median: float
+    max: float
+    relative_median: float
+    relative_max: float
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One network in one precision, at one stage, under one kind of rotations."""
+
+    network: str
+    dtype: str
+    steps: int
+    rotations: str
+    mean: Summary
+    covariance: Summary
+    mean_verdict: Verdict
+    covariance_verdict: Verdict
+
+    @property
+    def passed(self) -> bool:
+        """Whether no declared symmetry is broken."""
+        return "BROKEN" not in {self.mean_verdict, self.covariance_verdict}
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**asdict(self), "passed": self.passed}
+
+
+def verify(
+    name: str,
+    network: nn.Module,
+    symmetries: tuple[Symmetry, Symmetry],
+    window: int,
+    loss: TrainStep,
+    config: VerificationConfig,
+) -> Iterator[Check]:
+    """Check the mean and the covariance law of a network, one result at a time."""
+    for dtype in (torch.float32, torch.float64):
+        generator = torch.Generator().manual_seed(config.seed)
+        candidate = copy.deepcopy(network).to(dtype)
+        for steps in (0, config.steps):
+            if steps:
+                random_training(candidate, window, steps, loss, generator)
+            candidate.eval()
+            features = random_windows(config.windows, window, generator).to(dtype)
+            features = features.repeat(config.rotations, 1, 1, 1)
+            for kind, R_ms in rotation_kinds(len(features), generator).items():
+                with torch.no_grad():
+                    errors = law_errors(candidate, features, R_ms.to(dtype))
+                yield _check(name, dtype, steps, kind, errors, symmetries)
+
+
+def rotation_kinds(count: int, generator: torch.Generator) -> dict[str, Float[Tensor, "count 3 3"]]:
+    """Rotations drawn uniformly, close to the identity, and by half turns."""
+    double = torch.float64
+    return {
+        "uniform": so3.random(count, generator=generator, dtype=double),
+        "near identity": so3.random_with_angle(count, 1e-3, generator=generator, dtype=double),
+        "half turn": so3.random_with_angle(count, math.pi, generator=generator, dtype=double),
+    }
+
+
+def random_windows(
+    count: int, length: int, generator: torch.Generator
+) -> Float[Tensor, "count channel 3 length"]:
+    """Windows with the size and smoothness of inertial data: gravity somewhere, and motion."""
+    noise = torch.randn(
+        count, IMU_CHANNELS, 3, length + 8, generator=generator, dtype=torch.float64
+    )
+    smooth = noise.unfold(-1, 9, 1).mean(-1) * 3
+    up = torch.randn(count, 3, 1, generator=generator, dtype=torch.float64)
+    smooth[:, 0] = 2 * smooth[:, 0] + GRAVITY_MPS2 * up / up.norm(dim=1, keepdim=True)
+    return smooth
+
+
+def random_training(
+    network: nn.Module, window: int, steps: int, loss: TrainStep, generator: torch.Generator
+) -> None:
+    """Optimiser steps towards random targets, so that no weight is as it was initialised."""
+    dtype = next(network.parameters()).dtype
+    optimiser = torch.optim.AdamW(network.parameters(), lr=1e-3)
+    network.train()
+    for _ in range(steps):
+        features = random_windows(16, window, generator).to(dtype)
+        target = torch.randn(16, 3, generator=generator, dtype=torch.float64).to(dtype)
+        optimiser.zero_grad()
+        loss(network, features, target).backward()
+        nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+        optimiser.step()
+
+
+def _check(
+    name: str,
+    dtype: torch.dtype,
+    steps: int,
+    kind: str,
+    errors: LawErrors,
+    symmetries: tuple[Symmetry, Symmetry],
+) -> Check:
+    mean = _summary(errors.mean, errors.mean_relative)
+    covariance = _summary(errors.covariance, errors.covariance_relative)
+    return Check(
+        network=name,
+        dtype=str(dtype).removeprefix("torch."),
+        steps=steps,
+        rotations=kind,
+        mean=mean,
+        covariance=covariance,
+        mean_verdict=_verdict(mean, dtype, symmetries[0]),
+        covariance_verdict=_verdict(covariance, dtype, symmetries[1]),
+    )
+
+
+def _summary(absolute: Float[Tensor, " case"], relative: Float[Tensor, " case"]) -> Summary:
+    return Summary(
+        float(absolute.median()),
+        float(absolute.max()),
+        float(relative.median()),
+        float(relative.max()),
+    )
+
+
+def _verdict(summary: Summary, dtype: torch.dtype, declared: Symmetry) -> Verdict:
+    if declared is not Symmetry.SO3:
+        return "not declared"
+    if summary.relative_max <= HOLDS_BELOW[dtype]:
+        return "holds"
+    # A NaN compares false, and so counts as broken.
+    return "ill-conditioned" if summary.relative_max <= BROKEN_ABOVE[dtype] else "BROKEN"

@@ -1,0 +1,1 @@
+"""Mathematics of rotations; knows no sensor."""

@@ -1,0 +1,33 @@
+"""What every network and its config refuse before anything is computed."""
+
+from typing import Any, get_args
+
+from torch import Tensor
+
+from ginio.core.window import IMU_CHANNELS
+
+
+def check_features(features: Tensor, window: int, *, channels: int = IMU_CHANNELS) -> None:
+    """Refuse features of another shape or dtype than the network was built for."""
+    if features.ndim != 4 or features.shape[1:] != (channels, 3, window):
+        raise ValueError(
+            f"features must be (batch, {channels}, 3, {window}); found {tuple(features.shape)}"
+        )
+    if not features.is_floating_point():
+        raise ValueError(f"features must be floating point; found {features.dtype}")
+
+
+def check_shape(window: int, groups: tuple[tuple[int, int], ...], dropout: float) -> None:
+    """Refuse a residual network without samples, groups or width."""
+    if window < 1:
+        raise ValueError(f"window must be at least 1 sample; found {window}")
+    if not groups or any(channels < 1 or blocks < 1 for channels, blocks in groups):
+        raise ValueError(f"groups must list (channels, blocks), each at least 1; found {groups}")
+    if not 0 <= dropout < 1:
+        raise ValueError(f"dropout must be in [0, 1); found {dropout}")
+
+
+def check_choice(name: str, value: str, literal: Any) -> None:
+    """Refuse a value that is not one of a Literal's."""
+    if value not in get_args(literal):
+        raise ValueError(f"{name} must be one of {', '.join(get_args(literal))}; found {value!r}")

@@ -1,0 +1,1 @@
+"""Layers on vector channels; each commutes with rotations."""

@@ -1,0 +1,1 @@
+"""Fitting networks to data."""
