@@ -15,6 +15,7 @@ from rich.table import Table
 from torch import nn
 
 import ginio
+from ginio.core.interfaces import Symmetry
 from ginio.evaluation.verification import Check, VerificationConfig, random_windows, verify
 from ginio.metrics.complexity import measure
 from ginio.models import AnyConfig
@@ -64,25 +65,32 @@ class Networks:
 
     def __call__(self) -> int:
         """Print the table."""
-        table = Table(title="Networks, one window of 200 samples")
+        table = Table(
+            title="Networks, one window of 200 samples",
+            caption="MACs as the papers of the field count them; operations counts all arithmetic.",
+        )
         table.add_column("network")
-        table.add_column("mean law")
-        table.add_column("Σ law")
-        for column in ("parameters", "MACs (paper's count)", "operations (all)"):
+        table.add_column("obeys")
+        for column in ("parameters", "MACs", "operations"):
             table.add_column(column, justify="right")
         for name, config in NETWORKS.items():
             window = random_windows(1, config.window, torch.Generator().manual_seed(0)).float()
             cost = measure(config.build(), window)
             table.add_row(
                 name,
-                str(config.mean_symmetry),
-                str(config.covariance_symmetry),
+                declared_laws(config),
                 f"{cost.parameters:,}",
                 f"{cost.paper_macs:,}",
                 f"{cost.operations:,}",
             )
         CONSOLE.print(table)
         return 0
+
+
+def declared_laws(config: AnyConfig) -> str:
+    """The outputs that turn with the sensor."""
+    declared = (("m", config.mean_symmetry), ("Σ", config.covariance_symmetry))
+    return " ".join(symbol for symbol, law in declared if law is Symmetry.SO3) or "–"
 
 
 def find_network(name: str, *, seed: int) -> tuple[AnyConfig, nn.Module]:

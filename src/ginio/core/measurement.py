@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from enum import Enum
-from typing import Self, cast
+from typing import cast
 
 import torch
 from jaxtyping import Float
@@ -42,7 +42,7 @@ class Covariance:
             )
 
     @classmethod
-    def from_matrix(cls, sigma: Matrix3) -> Self:
+    def from_matrix(cls, sigma: Matrix3) -> "Covariance":
         """Factor a covariance matrix.
 
         Raises:

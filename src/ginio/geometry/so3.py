@@ -7,12 +7,13 @@ and exist only at the edge of the package; their component order is part of ever
 import math
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 Vector = Float[Tensor, "*batch 3"]
 Matrix3 = Float[Tensor, "*batch 3 3"]
 Scalar = Float[Tensor, "*batch"]
+Mask = Bool[Tensor, "*batch"]
 Quaternion = Float[Tensor, "*batch 4"]
 
 
@@ -70,7 +71,7 @@ def horner(x: Scalar, coefficients: tuple[float, ...]) -> Scalar:
     return total
 
 
-def split_small(angle_squared: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+def split_small(angle_squared: Scalar) -> tuple[Mask, Scalar, Scalar]:
     """Mask of small angles, their squares, and the squares of the others; 0 and 1 elsewhere.
 
     Arguments are made safe before a division and not after, because the branch that is not taken
