@@ -20,7 +20,7 @@ def test_verify_passes_what_obeys_and_writes_every_figure(
     out = tmp_path / "law.json"
     assert cli.run(["verify", "ginio-rs", "resnet1d", "--json", str(out), *QUICK]) == 0
     checks = json.loads(out.read_text())["checks"]
-    assert len(checks) == 2 * 2 * 2 * 3
+    assert len(checks) == 2 * 2 * 2 * 4
     ginio = [c for c in checks if c["network"] == "ginio-rs"]
     resnet = [c for c in checks if c["network"] == "resnet1d"]
     assert (

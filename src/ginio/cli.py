@@ -111,8 +111,8 @@ def law_table(checks: Sequence[Check], config: VerificationConfig) -> Table:
     cases = config.windows * config.rotations
     table = Table(
         title="Does G(ρ(R) Z) = (R m, R Σ Rᵀ) hold?",
-        caption=f"Relative errors, median … worst over {cases} uniform, {cases} near-identity "
-        f"and {cases} half-turn rotations; weights fresh and after {config.steps} training steps. "
+        caption=f"Relative errors, median … worst over {cases} each of uniform, near-identity, "
+        f"half-turn and vertical rotations; weights fresh and after {config.steps} training steps. "
         "~: the law is there, but rounding is blown up.",
     )
     for column in ("network", "weights", "mean m", "covariance Σ", "obeys"):

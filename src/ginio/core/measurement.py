@@ -124,7 +124,7 @@ class Measurement:
             )
 
     def rotated(self, R_af: Float[Tensor, "*#batch 3 3"]) -> "Measurement":
-        """``(R m, R Σ Rᵀ)``: the interface law as one method (Eq. 2, 3, 8, 22, 23, 28, 31)."""
+        """``(R m, R Σ Rᵀ)``: the interface law as one method (Eq. 2, 3, 8, 22, 23, 27, 28, 31)."""
         return Measurement(
             so3.rotate(R_af, self.mean), self.covariance.rotated(R_af), self.quantity
         )

@@ -63,15 +63,20 @@ class Trajectory:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """One recording of a dataset: the IMU and, on its own clock, the truth."""
+    """One recording of a dataset: the IMU and, on its own clock, the truth.
+
+    ``onboard_R_ws`` is the attitude the device itself estimated, at the IMU's stamps, if it did.
+    """
 
     name: str
     imu: ImuSequence
     truth: Trajectory
+    onboard_R_ws: Float[Tensor, "imu_time 3 3"] | None = None
 
     def remounted(self, R_ms: Float[Tensor, "3 3"]) -> "Recording":
         """What the same motion would have recorded with the sensor turned by ``R_ms``."""
-        return Recording(self.name, self.imu.rotated(R_ms), self.truth.remounted(R_ms))
+        onboard = None if self.onboard_R_ws is None else self.onboard_R_ws @ R_ms.mT
+        return Recording(self.name, self.imu.rotated(R_ms), self.truth.remounted(R_ms), onboard)
 
 
 def check_time(t: Float64[Tensor, " time"]) -> None:

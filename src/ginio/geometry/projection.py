@@ -5,6 +5,7 @@ from typing import Any, cast
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from ginio.geometry import so3
 from ginio.geometry.so3 import Matrix3, Scalar, Vector
@@ -37,13 +38,15 @@ class _Polar(torch.autograd.Function):
         ctx.save_for_backward(v, stretch, wt)
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, None]:
+    @once_differentiable
+    def backward(  # pyright: ignore[reportIncompatibleMethodOverride] - the decorator renames ctx
+        ctx: Any, *grad_outputs: Tensor
+    ) -> tuple[Tensor, None]:
         v, stretch, wt = ctx.saved_tensors
         x = wt @ v.mT @ grad_outputs[0] @ wt.mT
         sums = stretch.unsqueeze(-1) + stretch.unsqueeze(-2)
         largest = stretch.abs().amax(dim=-1, keepdim=True).unsqueeze(-1)
-        finfo = torch.finfo(v.dtype)
-        floor = (finfo.eps * largest).clamp(min=finfo.tiny**0.5)
+        floor = torch.finfo(v.dtype).eps ** 0.5 * largest.clamp(min=1)
         y = (x - x.mT) / torch.maximum(sums, floor)
         return v @ wt.mT @ y @ wt, None
 
@@ -52,11 +55,12 @@ def polar(a: Matrix3, *, proper: bool = True) -> Matrix3:
     """Orthogonal matrix nearest to A: ``V = U diag(1, 1, det(U Wᵀ)) Wᵀ`` (Eq. 35).
 
     Left-equivariant wherever A has full rank: ``polar(R A) == R polar(A)``. With ``proper`` off
-    the determinant is not corrected and the result is in O(3); it is then smooth across
-    ``det A = 0``, and a covariance does not notice because V and -V give the same one.
+    the determinant is not corrected and the result is in O(3), which serves as axes of a
+    covariance just as well. Each form is smooth where the other jumps: the proper one across
+    ``det A = 0``, the other where ``det A < 0`` and the two smaller singular values meet.
 
-    The gradient is finite for every finite A: at rank loss, where the derivative does not exist,
-    its denominators are held at the rounding error of the largest singular value.
+    The gradient is finite and bounded for every finite A: near the places where the derivative
+    does not exist, its denominators are held at the root of the rounding error.
     """
     outputs = _Polar.apply(a, proper)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - nor this
     return cast("tuple[Tensor, ...]", outputs)[0]

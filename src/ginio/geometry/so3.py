@@ -177,7 +177,7 @@ def random_with_angle(
     dtype: torch.dtype = torch.float32,
     device: torch.device | str = "cpu",
 ) -> Float[Tensor, "count 3 3"]:
-    """Rotations by one angle about axes uniform on the sphere."""
+    """Rotations by one angle about axes uniform on the sphere: frame errors (Eq. 41)."""
     axis = torch.randn(count, 3, generator=generator, dtype=torch.float64)
     return exp(angle * axis / length(axis).unsqueeze(-1)).to(dtype=dtype, device=device)
 

@@ -32,6 +32,8 @@ class TemporalConfig:
     groups: tuple[tuple[int, int], ...] = ((21, 2), (170, 2))
     norm: NormKind = "scale"
     covariance: CovarianceKind = "spectral"
+    determinant_correction: bool = False
+    """Whether the spectral axes are made a rotation, as the paper does."""
     head_narrow: int = 42
     head_hidden: int = 170
     dropout: float = 0.0
@@ -102,7 +104,9 @@ class TemporalNetwork(nn.Module):
         self.mean = self._build_head(config)
         if config.covariance == "spectral":
             self.covariance_vectors = nn.ModuleList(self._build_head(config) for _ in range(3))
-            self.covariance = SpectralCovariance()
+            self.covariance = SpectralCovariance(
+                determinant_correction=config.determinant_correction
+            )
         else:
             self.covariance_vectors = nn.ModuleList([self._build_head(config)])
             self.covariance = DiagonalCovariance()

@@ -54,13 +54,17 @@ class SpectralCovariance(nn.Module):
 
     The polar decomposition ``A = V S`` splits A into what turns and what does not: the axes are
     ``V = polar(A)`` (Eq. 35), and λ is a perceptron of the six entries of ``AᵀA = S²``, which
-    are all the rotation invariants A has.
+    are all the rotation invariants of A but its handedness.
+
+    The paper corrects the determinant of V. Σ needs no rotation, only orthogonal axes, and the
+    penalty drives mirrored triples to where the corrected form jumps; so by default it is left.
     """
 
     upper: Tensor
 
-    def __init__(self, *, hidden: int = 49) -> None:
+    def __init__(self, *, determinant_correction: bool, hidden: int = 49) -> None:
         super().__init__()
+        self.determinant_correction = determinant_correction
         self.register_buffer("upper", torch.triu_indices(3, 3), persistent=False)
         self.log_std = nn.Sequential(
             nn.Linear(6, hidden, bias=False), nn.SiLU(), nn.Linear(hidden, 3, bias=False)
@@ -72,7 +76,8 @@ class SpectralCovariance(nn.Module):
         """Axes V and λ; the rows of the input are the vectors ``a_i``."""
         a = vectors.mT
         gram = a.mT @ a
-        return polar(a), self.log_std(gram[:, self.upper[0], self.upper[1]])
+        axes = polar(a, proper=self.determinant_correction)
+        return axes, self.log_std(gram[:, self.upper[0], self.upper[1]])
 
     def penalty(self, vectors: Float[Tensor, "batch 3 3"]) -> Float[Tensor, " batch"]:
         """How far the vectors are from orthonormal; the same in every frame."""

@@ -109,8 +109,3 @@ class VectorMeanPool(nn.Module):
     ) -> Float[Tensor, "batch channel 3 time_out"]:
         """Pooled channels, ``ceil(time / factor)`` samples."""
         return nn.functional.avg_pool2d(x, (1, self.factor), ceil_mode=True)
-
-
-def invariants(x: VectorChannels) -> Float[Tensor, "batch channel time"]:
-    """Lengths of vector channels: scalars any ordinary layer may use."""
-    return algebra.norm(x)
