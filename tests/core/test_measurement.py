@@ -206,8 +206,8 @@ def test_rotations_of_a_measurement_compose(
     sampler: Sampler, dtype: torch.dtype, tol: float
 ) -> None:
     measurement = measurements(dtype)
-    R_ba, R_af = rotations(COUNT, dtype, sampler), rotations(COUNT, dtype)
-    same(measurement.rotated(R_af).rotated(R_ba), measurement.rotated(R_ba @ R_af), tol)
+    R_ca, R_af = rotations(COUNT, dtype, sampler), rotations(COUNT, dtype)
+    same(measurement.rotated(R_af).rotated(R_ca), measurement.rotated(R_ca @ R_af), tol)
 
 
 @each_sampler

@@ -89,6 +89,16 @@ def test_log_of_an_exact_half_turn_lies_on_its_axis(dtype: torch.dtype, tol: flo
     assert_near(torch.linalg.cross(phi, axis), torch.zeros((), dtype=dtype), tol)
 
 
+def test_series_and_closed_forms_meet(dtype: torch.dtype, tol: float) -> None:
+    length = torch.logspace(-9, math.log10(3.1), 2000, dtype=torch.float64).unsqueeze(-1)
+    phi = (length * unit_vectors(len(length), torch.float64)).to(dtype)
+    R = scipy_matrices(phi)
+    assert_near(so3.exp(phi), R, tol)
+    assert ((so3.log(R) - phi).norm(dim=-1) / phi.norm(dim=-1)).max() < tol
+    product = so3.left_jacobian_inverse(phi) @ so3.left_jacobian(phi)
+    assert_near(product, torch.eye(3, dtype=dtype), tol)
+
+
 def test_log_of_identity_is_zero(dtype: torch.dtype) -> None:
     assert_near(so3.log(torch.eye(3, dtype=dtype)), torch.zeros(3, dtype=dtype), 0)
 

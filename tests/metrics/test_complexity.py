@@ -1,3 +1,4 @@
+import pytest
 import torch
 from torch import Tensor, nn
 
@@ -31,6 +32,15 @@ class Gram(nn.Module):
         return torch.bmm(flat, flat.mT)
 
 
+class Recurrent(nn.Module):
+    def __init__(self, layer: type[nn.RNNBase]) -> None:
+        super().__init__()
+        self.layer = layer(3 * CHANNELS, WIDTH, batch_first=True)
+
+    def forward(self, features: Tensor) -> Tensor:
+        return self.layer(features.flatten(1, 2).mT)[0]
+
+
 def window() -> Tensor:
     return torch.randn(1, CHANNELS, 3, TIME)
 
@@ -57,6 +67,14 @@ def test_products_of_features_are_operations_but_free_in_the_papers_count() -> N
     assert found.operations == 2 * (3 * CHANNELS) ** 2 * TIME
 
 
+@pytest.mark.parametrize(("layer", "gates"), [(nn.RNN, 1), (nn.GRU, 3), (nn.LSTM, 4)])
+def test_recurrent_layers_cost_their_matrix_products(layer: type[nn.RNNBase], gates: int) -> None:
+    found = measure(Recurrent(layer), window())
+    macs = gates * WIDTH * (3 * CHANNELS + WIDTH) * TIME
+    assert found.paper_macs == macs
+    assert found.operations > 2 * macs
+
+
 def test_measuring_changes_nothing() -> None:
     network = Toy().train()
     before = {name: value.clone() for name, value in network.state_dict().items()}
@@ -71,3 +89,11 @@ def test_an_evaluating_network_stays_so() -> None:
     network = Toy().eval()
     measure(network, window())
     assert not network.training
+
+
+def test_a_frozen_layer_of_a_training_network_stays_frozen() -> None:
+    network = Toy().train()
+    network.norm.eval()
+    measure(network, window())
+    assert network.training
+    assert not network.norm.training

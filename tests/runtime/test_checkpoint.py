@@ -36,8 +36,8 @@ def edit(run: Path, **changes: object) -> None:
 
 
 def test_unknown_key_is_refused(run: Path) -> None:
-    edit(run, windw=100)
-    with pytest.raises(CheckpointError, match=r"config\.json: .*windw"):
+    edit(run, breadth=100)
+    with pytest.raises(CheckpointError, match=r"config\.json: .*breadth"):
         load_run(run)
 
 

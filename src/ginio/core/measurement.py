@@ -101,10 +101,13 @@ class Covariance:
 
     def rotated(self, R_af: Float[Tensor, "*#batch 3 3"]) -> "Covariance":
         """``R Σ Rᵀ``: the same uncertainty in frame a (Eq. 9, 29, 37)."""
-        return Covariance(R_af @ self.axes, self.log_std)
+        axes = R_af @ self.axes
+        return Covariance(axes, self.log_std.expand(axes.shape[:-1]))
 
     def scaled(self, factor: float) -> "Covariance":
         """Σ of the quantity times ``factor``; units change, axes stay."""
+        if factor <= 0:
+            raise ValueError(f"factor must be positive; found {factor}")
         return Covariance(self.axes, self.log_std + math.log(factor))
 
 

@@ -86,30 +86,58 @@ class Window:
         return (int(found[0, 0]), int(found[0, 1])) if len(found) else None
 
 
+@dataclass(frozen=True, slots=True)
+class SensorWindow:
+    """A batch of windows as the sensor felt them, with the attitude of every sample."""
+
+    acc_s: Signal
+    gyr_s: Signal
+    R_ws: Rotations
+
+    def __post_init__(self) -> None:
+        check_signals(self.acc_s, self.gyr_s)
+        if self.R_ws.shape != (*self.acc_s.shape, 3):
+            raise ValueError(
+                f"R_ws must be {(*self.acc_s.shape, 3)}; found {tuple(self.R_ws.shape)}"
+            )
+        if self.R_ws.dtype != self.acc_s.dtype:
+            raise ValueError(
+                f"R_ws must have the dtype of acc, {self.acc_s.dtype}; found {self.R_ws.dtype}"
+            )
+
+    def represent(self, representation: Representation) -> Window:
+        """The same windows written in one frame."""
+        R_wl = self.R_ws[:, -1]
+        match representation:
+            case Representation.BODY:
+                return Window(self.acc_s, self.gyr_s, R_wl, representation)
+            case Representation.LAST:
+                R_fs, R_wf = frames.last_frame_rotations(self.R_ws), R_wl
+            case Representation.WORLD:
+                R_fs, R_wf = self.R_ws, so3.identity_like(self.acc_s[:, 0])
+            case Representation.GRAVITY:
+                R_wf = frames.yaw_rotation(self.R_ws[:, 0])
+                R_fs = R_wf.unsqueeze(1).mT @ self.R_ws
+        acc_f = frames.rotate_signal(R_fs, self.acc_s)
+        gyr_f = frames.rotate_signal(R_fs, self.gyr_s)
+        return Window(acc_f, gyr_f, R_wf, representation)
+
+
 def represent(
     acc_s: Signal, gyr_s: Signal, R_ws: Rotations, representation: Representation
 ) -> Window:
     """Sensor-frame samples and their attitudes as windows of one representation."""
-    check_signals(acc_s, gyr_s)
-    if R_ws.shape != (*acc_s.shape, 3):
-        raise ValueError(f"R_ws must be {(*acc_s.shape, 3)}; found {tuple(R_ws.shape)}")
-    R_wl = R_ws[:, -1]
-    match representation:
-        case Representation.BODY:
-            return Window(acc_s, gyr_s, R_wl, representation)
-        case Representation.LAST:
-            acc_l = frames.align_to_last_frame(acc_s, R_ws)
-            gyr_l = frames.align_to_last_frame(gyr_s, R_ws)
-            return Window(acc_l, gyr_l, R_wl, representation)
-        case Representation.WORLD:
-            acc_w = frames.align_to_world(acc_s, R_ws)
-            gyr_w = frames.align_to_world(gyr_s, R_ws)
-            return Window(acc_w, gyr_w, so3.identity_like(acc_w[:, 0]), representation)
-        case Representation.GRAVITY:
-            R_wg = frames.yaw_rotation(R_ws[:, 0])
-            R_gs = R_wg.unsqueeze(1).mT @ R_ws
-            acc_g, gyr_g = so3.rotate(R_gs, acc_s), so3.rotate(R_gs, gyr_s)
-            return Window(acc_g, gyr_g, R_wg, representation)
+    return SensorWindow(acc_s, gyr_s, R_ws).represent(representation)
+
+
+def gather(
+    acc_s: Float[Tensor, "samples 3"],
+    gyr_s: Float[Tensor, "samples 3"],
+    R_ws: Float[Tensor, "samples 3 3"],
+    index: Int64[Tensor, "batch time"],
+) -> SensorWindow:
+    """Windows from sample indices, all at once; indices are trusted."""
+    return SensorWindow(acc_s[index], gyr_s[index], R_ws[index])
 
 
 def cut(
@@ -120,7 +148,7 @@ def cut(
     length: int,
     representation: Representation,
 ) -> Window:
-    """Windows of ``length`` samples that end at the given sample indices, gathered at once."""
+    """Windows of ``length`` samples that end at the given sample indices."""
     if length < 1 or length > len(acc_s):
         raise ValueError(f"window length must be in 1..{len(acc_s)} samples; found {length}")
     if bool(((last < length - 1) | (last >= len(acc_s))).any()):
@@ -128,8 +156,13 @@ def cut(
             f"windows of {length} samples end at index {length - 1}..{len(acc_s) - 1}; "
             f"found {int(last.min())}..{int(last.max())}"
         )
-    index = last.unsqueeze(1) + torch.arange(1 - length, 1, device=last.device)
-    return represent(acc_s[index], gyr_s[index], R_ws[index], representation)
+    index = window_index(last, length)
+    return gather(acc_s, gyr_s, R_ws, index).represent(representation)
+
+
+def window_index(last: Int64[Tensor, " batch"], length: int) -> Int64[Tensor, "batch time"]:
+    """Indices of the samples of windows that end at the given ones."""
+    return last.unsqueeze(1) + torch.arange(1 - length, 1, device=last.device)
 
 
 def check_signals(acc: Tensor, gyr: Tensor) -> None:

@@ -68,13 +68,16 @@ def remove_yaw(R_ws: Matrix3) -> Matrix3:
 def level(up_s: Vector) -> Matrix3:
     """``R_gs`` of least angle that takes a sensed upward direction to the vertical.
 
-    ``up_s`` is what an accelerometer at rest measures, of any length. Exactly upside down the
-    half turn about the first axis is taken.
+    ``up_s`` is what an accelerometer at rest measures, of any length but zero. Exactly upside
+    down the half turn about the first axis is taken.
     """
     up = up_s / so3.length(up_s).unsqueeze(-1)
     x, y, z = up.unbind(-1)
-    upside_down = z < -1 + 4 * torch.finfo(up.dtype).eps
-    k = 1 / torch.where(upside_down, torch.ones_like(z), 1 + z)
+    # 1 / (1 + z), which cancels near z = -1, is (1 - z) / (x² + y²) there.
+    tiny = torch.finfo(up.dtype).tiny
+    side = x * x + y * y
+    upside_down = (z < 0) & (side < tiny)
+    k = torch.where(z < 0, (1 - z) / side.clamp(min=tiny), 1 / (1 + z.clamp(min=0)))
     shortest = so3.matrix_of(1 - k * x * x, -k * x * y, -x, -k * x * y, 1 - k * y * y, -y, x, y, z)
     half_turn = torch.diag(torch.tensor([1.0, -1.0, -1.0], dtype=up.dtype, device=up.device))
     return torch.where(upside_down[..., None, None], half_turn, shortest)

@@ -72,7 +72,8 @@ def polar_newton_schulz(a: Matrix3, *, iterations: int = 20) -> Matrix3:
     Agrees with ``polar(a, proper=False)`` to rounding while the condition number of A is below
     about 20; only products and sums, so it exports everywhere.
     """
-    x = a / so3.length(a.flatten(-2)).clamp(min=torch.finfo(a.dtype).tiny)[..., None, None]
+    largest = a.abs().amax((-2, -1)).clamp(min=torch.finfo(a.dtype).tiny)
+    x = a / (3 * largest)[..., None, None]
     for _ in range(iterations):
         x = 1.5 * x - 0.5 * x @ x.mT @ x
     return x

@@ -25,6 +25,8 @@ class Complexity:
 
 
 BATCH_NORM_COST = 4
+# Four gates, five nonlinearities and the cell update, for each element of the state.
+LSTM_GATE_COST = 30
 _FREE_KERNELS = """
     _reshape_alias _to_copy _unsafe_view alias arange as_strided cat clone copy_ detach empty
     empty_like expand eye fill_ full full_like gather index index_select lift_fresh new_empty
@@ -36,11 +38,14 @@ _FREE = frozenset(_FREE_KERNELS.split())
 
 def measure(network: nn.Module, features: Float[Tensor, "1 channel 3 time"]) -> Complexity:
     """Count what a network does to one window."""
-    training = network.training
+    modes = {module: module.training for module in network.modules()}
     network.eval()
-    with torch.no_grad(), _Counter() as counter:
-        network(features)
-    network.train(training)
+    try:
+        with torch.no_grad(), _Counter() as counter:
+            network(features)
+    finally:
+        for module, training in modes.items():
+            module.training = training
     return Complexity(
         parameters=sum(p.numel() for p in network.parameters()),
         paper_macs=counter.paper_macs,
@@ -77,6 +82,11 @@ class _Counter(TorchDispatchMode):
         elif name in {"native_batch_norm", "_native_batch_norm_legit_no_training"}:
             self.paper_macs += BATCH_NORM_COST * args[0].numel()
             self.operations += 2 * args[0].numel()
+        elif name == "mkldnn_rnn_layer":  # An LSTM layer, on a CPU one kernel.
+            steps = args[0].shape[0] * args[0].shape[1]
+            macs = steps * (args[1].numel() + args[2].numel())
+            self.paper_macs += macs
+            self.operations += 2 * macs + LSTM_GATE_COST * out[0].numel()
         elif name not in _FREE:
             self.operations += _elements(args, out)
         return out

@@ -35,6 +35,8 @@ def rte(
     p_true: Points, p_estimate: Points, R_true: Attitudes, R_estimate: Attitudes, *, step: int
 ) -> Score:
     """Relative error over ``step`` samples, heading error removed at each start (Eq. 32)."""
+    if not 0 < step < p_true.shape[-2]:
+        raise ValueError(f"step must be in 1..{p_true.shape[-2] - 1} samples; found {step}")
     moved_true = p_true[..., step:, :] - p_true[..., :-step, :]
     moved_estimate = p_estimate[..., step:, :] - p_estimate[..., :-step, :]
     yaw_true = frames.yaw_rotation(R_true[..., :-step, :, :])
