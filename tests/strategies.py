@@ -13,6 +13,8 @@ from torch import Tensor
 
 from ginio.core.measurement import Covariance
 from ginio.core.recording import ImuSequence, Recording, Trajectory
+from ginio.core.sensor import inertial_measurements
+from ginio.geometry import so3
 
 Sampler = Callable[[int, torch.dtype], Tensor]
 
@@ -83,3 +85,29 @@ def assert_near(actual: Tensor, expected: Tensor, tol: float) -> None:
 def assert_rotations(R: Tensor, tol: float) -> None:
     assert_near(R @ R.mT, torch.eye(3, dtype=R.dtype), tol)
     assert_near(torch.linalg.det(R), torch.ones((), dtype=R.dtype), tol)
+
+
+def circling(seed: int, samples: int = 300, rate_hz: float = 25.0) -> Recording:
+    """A circle in a tilted plane with a tumbling sensor."""
+    generator = torch.Generator().manual_seed(seed)
+    t = torch.arange(samples, dtype=torch.float64) / rate_hz
+    radius, omega = 1.0, 0.8 + 0.4 * torch.rand((), generator=generator, dtype=torch.float64)
+    tilt = so3.random(1, generator=generator, dtype=torch.float64)[0]
+    c, s, o = (omega * t).cos(), (omega * t).sin(), torch.zeros_like(t)
+    p_w = radius * torch.stack((c, s, o), -1) @ tilt.mT
+    v_w = radius * omega * torch.stack((-s, c, o), -1) @ tilt.mT
+    rate_s = torch.randn(3, generator=generator, dtype=torch.float64)
+    R_ws = tilt @ so3.exp(rate_s * t.unsqueeze(-1))
+    acc_s, gyr_s = inertial_measurements(
+        -(omega**2) * p_w,
+        rate_s.expand(samples, 3),
+        R_ws,
+        torch.eye(3, dtype=torch.float64),
+        torch.zeros(1, 3, dtype=torch.float64),
+        torch.zeros(1, 3, dtype=torch.float64),
+    )
+    return Recording(
+        f"circle_{seed}",
+        ImuSequence(t, acc_s.float(), gyr_s.float()),
+        Trajectory(t, R_ws.float(), p_w.float(), v_w.float()),
+    )

@@ -1,0 +1,1 @@
+"""Bytes on disk to recordings to training windows."""

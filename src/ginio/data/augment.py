@@ -1,0 +1,139 @@
+"""Changes to windows that training should not mind: functions on a batch of windows.
+
+Sensor errors act on what the sensor felt, before windows are written in a frame; frame errors act
+on the attitudes; rotations act on the finished window and its target alike.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ginio.core.window import SensorWindow, Window
+from ginio.geometry import so3
+
+Turn = Literal["none", "yaw", "quarter", "so3"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AugmentConfig:
+    """How strongly training windows are changed; all zero changes nothing."""
+
+    turn: Turn = "none"
+    """Rotate window and target: about the vertical, by the 24 axis permutations, or freely."""
+    bias_acc_mps2: float = 0.0
+    """Half width of a uniform constant error for each axis and window."""
+    bias_gyr_radps: float = 0.0
+    noise_acc_mps2: float = 0.0
+    """Standard deviation of white noise for each sample."""
+    noise_gyr_radps: float = 0.0
+    scale: float = 0.0
+    """Standard deviation of a common relative error of each sensor's scale."""
+    shift_samples: int = 0
+    """Largest shift of inertial samples against the attitude, either way."""
+    tilt_deg: float = 0.0
+    """Standard deviation of a constant error of the attitude about each sensor axis."""
+
+
+def disturb(
+    window: SensorWindow, config: AugmentConfig, generator: torch.Generator
+) -> SensorWindow:
+    """Sensor and attitude errors, drawn anew for each window."""
+    acc_s = _measured(window.acc_s, config.bias_acc_mps2, config.noise_acc_mps2, config, generator)
+    gyr_s = _measured(
+        window.gyr_s, config.bias_gyr_radps, config.noise_gyr_radps, config, generator
+    )
+    R_ws = window.R_ws
+    if config.tilt_deg:
+        error = torch.deg2rad(config.tilt_deg * _normal(acc_s[:, 0], generator))
+        R_ws = R_ws @ so3.exp(error).unsqueeze(1)
+    if config.shift_samples:
+        acc_s, gyr_s = shifted((acc_s, gyr_s), config.shift_samples, generator)
+    return SensorWindow(acc_s, gyr_s, R_ws)
+
+
+def turn(
+    window: Window,
+    target_f: Float[Tensor, "batch 3"],
+    kind: Turn,
+    generator: torch.Generator,
+) -> tuple[Window, Float[Tensor, "batch 3"]]:
+    """Rotate windows and their targets alike, each window by a rotation of its own."""
+    if kind == "none":
+        return window, target_f
+    R_af = rotations(kind, len(target_f), generator).to(target_f)
+    return window.rotated(R_af), so3.rotate(R_af, target_f)
+
+
+def rotations(kind: Turn, count: int, generator: torch.Generator) -> Float[Tensor, "count 3 3"]:
+    """Rotations of one kind, uniform in it."""
+    device = generator.device
+    match kind:
+        case "so3":
+            q = torch.randn(count, 4, generator=generator, device=device)
+            return so3.matrix_from_quaternion_wxyz(q)
+        case "yaw":
+            return so3.about_z(2 * torch.pi * torch.rand(count, generator=generator, device=device))
+        case "quarter":
+            group = _quarter_turns().to(device)
+            pick = torch.randint(len(group), (count,), generator=generator, device=device)
+            return group[pick]
+        case "none":
+            return torch.eye(3, device=device).expand(count, 3, 3)
+
+
+def shifted(
+    signals: tuple[Tensor, ...], most: int, generator: torch.Generator
+) -> tuple[Tensor, ...]:
+    """Signals moved in time by a whole number of samples, their ends repeated."""
+    batch, time, _ = signals[0].shape
+    device = signals[0].device
+    by = torch.randint(-most, most + 1, (batch, 1), generator=generator, device=device)
+    index = (torch.arange(time, device=device) + by).clamp(0, time - 1)
+    index = index.unsqueeze(-1).expand(batch, time, 3)
+    return tuple(signal.gather(1, index) for signal in signals)
+
+
+def frame_error(window: SensorWindow, angle_deg: float, generator: torch.Generator) -> SensorWindow:
+    """Attitudes off by one angle about a random axis, the same through each window (Eq. 41)."""
+    R_error = so3.random_with_angle(
+        len(window.acc_s),
+        angle_deg * torch.pi / 180,
+        generator=generator,
+        dtype=window.acc_s.dtype,
+        device=window.acc_s.device,
+    )
+    return replace(window, R_ws=R_error.unsqueeze(1) @ window.R_ws)
+
+
+def _measured(
+    signal: Float[Tensor, "batch time 3"],
+    bias: float,
+    noise: float,
+    config: AugmentConfig,
+    generator: torch.Generator,
+) -> Float[Tensor, "batch time 3"]:
+    batch = signal[:, :1]
+    if config.scale:
+        signal = signal * (1 + config.scale * _normal(batch[..., :1], generator))
+    if bias:
+        uniform = torch.rand(batch.shape, generator=generator, device=signal.device)
+        signal = signal + bias * (2 * uniform.to(signal) - 1)
+    if noise:
+        signal = signal + noise * _normal(signal, generator)
+    return signal
+
+
+def _normal(like: Tensor, generator: torch.Generator) -> Tensor:
+    return torch.randn(like.shape, generator=generator, device=like.device).to(like)
+
+
+def _quarter_turns() -> Float[Tensor, "24 3 3"]:
+    signed = [
+        torch.diag(torch.tensor(signs)) @ torch.eye(3)[list(order)]
+        for signs in torch.cartesian_prod(*[torch.tensor([1.0, -1.0])] * 3).tolist()
+        for order in ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0))
+    ]
+    return torch.stack([R for R in signed if torch.det(R) > 0])

@@ -1,0 +1,1 @@
+"""One module a dataset: `list_sequences(root)` and `read(root, name)`."""

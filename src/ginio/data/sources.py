@@ -1,0 +1,90 @@
+"""From the name of a dataset to corpora for training, choosing and judging."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from ginio.data import cache, synthetic
+from ginio.data.corpus import Corpus, decimate
+from ginio.data.readers import nanobench
+from ginio.data.split import SIDES, Side, Split
+from ginio.data.table import DataError
+
+DatasetName = Literal["nanobench", "synthetic-quadrotor"]
+NANOBENCH_VARIABLE = "GINIO_NANOBENCH"
+SYNTHETIC_FLIGHTS: Mapping[Side, int] = {"train": 400, "val": 24, "test": 24}
+SYNTHETIC_SEEDS: Mapping[Side, int] = {"train": 1, "val": 2, "test": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Corpora by side, at one rate, and the hash of what is on which side."""
+
+    corpora: Mapping[Side, Corpus]
+    rate_hz: float
+    split: str
+    split_sha256: str
+
+
+def open_source(
+    dataset: DatasetName, *, split: str, decimate_by: int, root: Path | None = None
+) -> Source:
+    """Corpora of a dataset.
+
+    Args:
+        dataset: which one.
+        split: name of a split that ships with the package; the synthetic quadrotor has its own.
+        decimate_by: recorded samples averaged into one.
+        root: where the dataset lies; without it, the environment variable GINIO_NANOBENCH.
+    """
+    if dataset == "synthetic-quadrotor":
+        return _synthetic(decimate_by)
+    return _nanobench(root or _root_from_environment(), split, decimate_by)
+
+
+def _nanobench(root: Path, split_name: str, factor: int) -> Source:
+    split = Split.load("nanobench", split_name)
+    found = dict(
+        cache.cached(
+            root,
+            lambda: [(f.sha256, r) for f, r in nanobench.scan(root) if r is not None],
+        )
+    )
+    corpora: dict[Side, Corpus] = {}
+    for side in SIDES:
+        missing = [name for name, content in split[side].items() if content not in found]
+        if missing:
+            raise DataError(
+                root,
+                f"{len(missing)} flights of the {split_name} split's {side} side are not here, "
+                f"the first is {missing[0]}; expected all, with the published content",
+            )
+        recordings = [found[content] for content in split[side].values()]
+        corpora[side] = Corpus.join(decimate(recordings, factor))
+    return Source(corpora, 100.0 / factor, split_name, split.sha256)
+
+
+def _synthetic(factor: int) -> Source:
+    config = synthetic.QuadrotorConfig()
+    corpora: dict[Side, Corpus] = {
+        side: Corpus.join(
+            decimate(
+                synthetic.fly(config, SYNTHETIC_FLIGHTS[side], seed=SYNTHETIC_SEEDS[side]), factor
+            )
+        )
+        for side in SIDES
+    }
+    seeds = "-".join(f"{SYNTHETIC_SEEDS[s]}x{SYNTHETIC_FLIGHTS[s]}" for s in SIDES)
+    return Source(corpora, config.rate_hz / factor, "generated", f"seeds-{seeds}")
+
+
+def _root_from_environment() -> Path:
+    root = os.environ.get(NANOBENCH_VARIABLE)
+    if root is None:
+        raise ValueError(
+            f"where is NanoBench? Give --data PATH or set {NANOBENCH_VARIABLE} to a clone of the "
+            "public repository"
+        )
+    return Path(root)

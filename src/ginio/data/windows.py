@@ -1,0 +1,60 @@
+"""Windows of a corpus with what they are to predict, gathered by index on its device."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from ginio.core.measurement import Quantity
+from ginio.core.window import SensorWindow, Window, gather, window_index
+from ginio.data.corpus import Corpus
+from ginio.geometry import so3
+
+
+class AttitudeSource(Enum):
+    """Where the attitude came from that aligned the windows and integrated the answers."""
+
+    TRUTH = "truth"
+    ONBOARD = "onboard"
+
+
+@dataclass(frozen=True, slots=True)
+class WindowSet:
+    """Every window of a corpus: one ends at each sample.
+
+    A window that begins before its recording does is filled up with the recording's first sample:
+    before the first sample, the sensor is taken to have rested as it then was.
+    """
+
+    corpus: Corpus
+    length: int
+    quantity: Quantity
+    attitude: AttitudeSource = AttitudeSource.TRUTH
+
+    def __len__(self) -> int:
+        return len(self.corpus)
+
+    def index(self, last: Int64[Tensor, " batch"]) -> Int64[Tensor, "batch time"]:
+        """Samples of the windows that end at ``last``."""
+        return torch.maximum(window_index(last, self.length), self.corpus.start[last].unsqueeze(1))
+
+    def windows(self, last: Int64[Tensor, " batch"]) -> SensorWindow:
+        """The windows that end at ``last``, as the sensor felt them."""
+        c = self.corpus
+        R_ws = c.R_ws if self.attitude is AttitudeSource.TRUTH else c.onboard_R_ws
+        return gather(c.acc_s, c.gyr_s, R_ws, self.index(last))
+
+    def motion_w(self, last: Int64[Tensor, " batch"]) -> Float[Tensor, "batch 3"]:
+        """The true motion of those windows, in the world."""
+        c = self.corpus
+        if self.quantity is Quantity.VELOCITY:
+            return c.v_w[last]
+        begin = torch.maximum(last - self.length + 1, c.start[last])
+        return c.p_w[last] - c.p_w[begin]
+
+
+def target_f(window: Window, motion_w: Float[Tensor, "batch 3"]) -> Float[Tensor, "batch 3"]:
+    """The true motion in the windows' own frame, which is where networks answer."""
+    return so3.rotate(window.R_wf.mT, motion_w)
