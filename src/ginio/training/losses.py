@@ -31,10 +31,37 @@ class LikelihoodLoss:
         self, network: Network, features: Float[Tensor, "batch channel 3 time"], target: Target
     ) -> Float[Tensor, ""]:
         """Loss of one batch."""
-        if isinstance(network, RegularisedNetwork):
-            mean, axes, log_std, penalty = network.regularised(features)
-            regulariser = self.penalty_weight * penalty.mean()
-        else:
-            mean, axes, log_std = network(features)
-            regulariser = 0.0
-        return Covariance(axes, log_std).nll(target - mean).mean() + regulariser
+        mean, covariance, penalty = predict(network, features)
+        return covariance.nll(target - mean).mean() + self.penalty_weight * penalty
+
+
+@dataclass(frozen=True, kw_only=True)
+class WarmUpLoss:
+    """MSE of the mean, while Σ learns what that mean leaves over.
+
+    The likelihood sees a detached residual, so the mean is fitted as if Σ were not there, and Σ is
+    already of the right size when the likelihood takes over. Its weight keeps it from shaping the
+    features they share.
+    """
+
+    penalty_weight: float = 1e-2
+    likelihood_weight: float = 1e-2
+
+    def __call__(
+        self, network: Network, features: Float[Tensor, "batch channel 3 time"], target: Target
+    ) -> Float[Tensor, ""]:
+        """Loss of one batch."""
+        mean, covariance, penalty = predict(network, features)
+        nll = covariance.nll((target - mean).detach()).mean()
+        return mse(mean, target) + self.likelihood_weight * (nll + self.penalty_weight * penalty)
+
+
+def predict(
+    network: Network, features: Float[Tensor, "batch channel 3 time"]
+) -> tuple[Float[Tensor, "batch 3"], Covariance, Float[Tensor, ""]]:
+    """Mean, covariance and the mean of the network's own penalty, zero if it has none."""
+    if isinstance(network, RegularisedNetwork):
+        mean, axes, log_std, penalty = network.regularised(features)
+        return mean, Covariance(axes, log_std), penalty.mean()
+    mean, axes, log_std = network(features)
+    return mean, Covariance(axes, log_std), mean.new_zeros(())

@@ -1,0 +1,45 @@
+"""Everything that decides a training run."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ginio.core.measurement import Quantity
+from ginio.core.window import Representation
+from ginio.data.augment import AugmentConfig
+from ginio.models import AnyConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig:
+    """A run: the network, the windows it sees, and how it is fitted to them."""
+
+    network: AnyConfig
+    representation: Representation = Representation.LAST
+    quantity: Quantity = Quantity.VELOCITY
+    dataset: Literal["nanobench", "synthetic-quadrotor"] = "nanobench"
+    split: str = "standard"
+    decimate: int = 2
+    """Recorded samples that are averaged into one sample of a window."""
+    steps: int = 1600
+    batch: int = 256
+    learning_rate: float = 2e-3
+    warm_up_steps: int = 100
+    weight_decay: float = 0.02
+    gradient_norm: float = 1.0
+    mse_steps: int = 1200
+    """Steps of MSE before the likelihood takes over; ``steps`` for MSE throughout."""
+    penalty_weight: float = 1e-2
+    ema: float = 0.995
+    """Decay of the averaged weights, which are the ones validated and kept."""
+    augment: AugmentConfig = field(default_factory=AugmentConfig)
+    seed: int = 0
+    validate_every: int = 200
+    device: str = "cpu"
+    bfloat16: bool = False
+    """Whether the network's passes run in bfloat16; losses and weights stay float32."""
+
+    def __post_init__(self) -> None:
+        if self.steps < 1 or self.batch < 1:
+            raise ValueError(f"steps and batch must be positive; found {self.steps}, {self.batch}")
+        if not 0 <= self.ema < 1:
+            raise ValueError(f"ema must be in [0, 1); found {self.ema}")

@@ -1,0 +1,52 @@
+"""What must be written down for a figure to be made again."""
+
+import platform
+import subprocess
+from dataclasses import asdict
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import ginio
+from ginio.training.config import TrainConfig
+
+
+def versions() -> dict[str, str]:
+    """Of everything that decides a number."""
+    return {
+        "ginio": ginio.__version__,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def commit() -> str:
+    """The commit of the source tree this package runs from, marked if it has changes."""
+    here = Path(__file__).parent
+    try:
+        found = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=12"],
+            cwd=here,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=10,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return "unknown"
+    return found.stdout.strip() or "unknown"
+
+
+def plain(config: TrainConfig) -> dict[str, Any]:
+    """A config as JSON can hold it."""
+    return {key: _plain(value) for key, value in asdict(config).items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return value
