@@ -13,11 +13,11 @@ $(VENV)/.created:
 	touch $@
 
 $(VENV)/.run: $(VENV)/.created pyproject.toml constraints.txt
-	$(PIP) --editable '.[cli]'
+	$(PIP) --editable '.[cli,plot]'
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.run
-	$(PIP) --editable '.[cli,dev]'
+	$(PIP) --editable '.[cli,plot,dev]'
 	touch $@
 
 demo: $(VENV)/.run

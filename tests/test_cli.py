@@ -8,8 +8,9 @@ import torch
 from torch import nn
 
 from ginio import cli
+from ginio.cli import verify as verify_command
 from ginio.presets import NETWORKS
-from ginio.runtime.checkpoint import save_run
+from ginio.runtime.checkpoint import Card, save_run
 
 QUICK = ["--windows", "4", "--rotations", "2", "--steps", "2"]
 
@@ -36,7 +37,7 @@ def test_verify_passes_what_obeys_and_writes_every_figure(
 
 def test_verify_reads_a_run_directory(tmp_path: Path) -> None:
     config = NETWORKS["ginio-rd"]
-    save_run(tmp_path, config, config.build())
+    save_run(tmp_path, Card(network=config), config.build())
     assert cli.run(["verify", str(tmp_path), *QUICK]) == 0
 
 
@@ -49,7 +50,7 @@ def test_verify_exits_1_when_a_declared_symmetry_is_broken(
         network.stem[0].register_forward_hook(lambda _module, _inputs, out: out + 1)
         return config, network
 
-    monkeypatch.setattr(cli, "find_network", broken)
+    monkeypatch.setattr(verify_command, "find_network", broken)
     assert cli.run(["verify", "ginio-rs", *QUICK]) == 1
 
 
@@ -75,9 +76,9 @@ def test_networks_lists_every_preset(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_fresh_weights_follow_the_seed() -> None:
-    _, first = cli.find_network("ginio-rs", seed=1)
-    _, again = cli.find_network("ginio-rs", seed=1)
-    _, other = cli.find_network("ginio-rs", seed=2)
+    _, first = verify_command.find_network("ginio-rs", seed=1)
+    _, again = verify_command.find_network("ginio-rs", seed=1)
+    _, other = verify_command.find_network("ginio-rs", seed=2)
     weights = [next(n.parameters()) for n in (first, again, other)]
     assert torch.equal(weights[0], weights[1])
     assert not torch.equal(weights[0], weights[2])

@@ -1,7 +1,6 @@
-"""`ginio COMMAND`: what the package does, from a shell."""
+"""`ginio verify`: the rotation law, measured."""
 
 import json
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -10,21 +9,16 @@ from typing import Annotated
 
 import torch
 import tyro
-from rich.console import Console
 from rich.table import Table
 from torch import nn
 
 import ginio
-from ginio.core.interfaces import Symmetry
-from ginio.evaluation.verification import Check, VerificationConfig, random_windows, verify
-from ginio.metrics.complexity import measure
+from ginio.cli.console import CONSOLE
+from ginio.evaluation.verification import Check, VerificationConfig, verify
 from ginio.models import AnyConfig
 from ginio.presets import NETWORKS
-from ginio.runtime.checkpoint import CONFIG_FILE, load_run
+from ginio.runtime.zoo import load, shipped
 from ginio.training.losses import LikelihoodLoss
-
-CONSOLE = Console()
-ERRORS = Console(stderr=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,50 +53,17 @@ class Verify:
         return 0 if all(check.passed for check in checks) else 1
 
 
-@dataclass(frozen=True, kw_only=True)
-class Networks:
-    """List the named networks, with their declared symmetry and cost for one window."""
-
-    def __call__(self) -> int:
-        """Print the table."""
-        table = Table(
-            title="Networks, one window of 200 samples",
-            caption="MACs as the papers of the field count them; operations counts all arithmetic.",
-        )
-        table.add_column("network")
-        table.add_column("obeys")
-        for column in ("parameters", "MACs", "operations"):
-            table.add_column(column, justify="right")
-        for name, config in NETWORKS.items():
-            window = random_windows(1, config.window, torch.Generator().manual_seed(0)).float()
-            cost = measure(config.build(), window)
-            table.add_row(
-                name,
-                declared_laws(config),
-                f"{cost.parameters:,}",
-                f"{cost.paper_macs:,}",
-                f"{cost.operations:,}",
-            )
-        CONSOLE.print(table)
-        return 0
-
-
-def declared_laws(config: AnyConfig) -> str:
-    """The outputs that turn with the sensor."""
-    declared = (("m", config.mean_symmetry), ("Σ", config.covariance_symmetry))
-    return " ".join(symbol for symbol, law in declared if law is Symmetry.SO3) or "–"
-
-
 def find_network(name: str, *, seed: int) -> tuple[AnyConfig, nn.Module]:
-    """A named network with fresh weights, or a trained one from its run directory."""
+    """A named network with fresh weights, or a trained one by name or run directory."""
     if name in NETWORKS:
         torch.manual_seed(seed)
         return NETWORKS[name], NETWORKS[name].build()
-    if Path(name).is_dir():
-        return load_run(Path(name))
+    if name in shipped() or Path(name).is_dir():
+        run = load(name)
+        return run.card.network, run.network
     raise ValueError(
-        f"{name!r} is neither a network ({', '.join(NETWORKS)}) nor a run directory "
-        f"(a folder with {CONFIG_FILE})"
+        f"{name!r} is neither a network ({', '.join(NETWORKS)}), nor a trained one "
+        f"({', '.join(shipped())}), nor a run directory"
     )
 
 
@@ -148,18 +109,3 @@ def law_verdict(checks: Sequence[Check]) -> str:
         elif "holds" in verdicts:
             parts.append(f"[green]{symbol}[/]")
     return " ".join(parts) or "–"
-
-
-def run(arguments: Sequence[str] | None = None) -> int:
-    """Parse a command line and run it; a user's mistake is one line, not a traceback."""
-    command = tyro.extras.subcommand_cli_from_dict(
-        {"verify": Verify, "networks": Networks},
-        args=sys.argv[1:] if arguments is None else list(arguments),
-        prog="ginio",
-        description=ginio.__doc__,
-    )
-    try:
-        return command()
-    except (ValueError, OSError) as error:
-        ERRORS.print(f"[bold red]error:[/] {error}", highlight=False)
-        return 2

@@ -1,0 +1,42 @@
+"""`ginio COMMAND`: what the package does, from a shell."""
+
+import sys
+from collections.abc import Sequence
+
+import tyro
+
+import ginio
+from ginio.cli.console import ERRORS
+from ginio.cli.data import DataCheck
+from ginio.cli.evaluate import Evaluate
+from ginio.cli.networks import Models, Networks
+from ginio.cli.train import Train
+from ginio.cli.verify import Verify
+from ginio.training.trainer import DivergedError
+
+COMMANDS = {
+    "verify": Verify,
+    "networks": Networks,
+    "models": Models,
+    "data": DataCheck,
+    "train": Train,
+    "evaluate": Evaluate,
+}
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Parse a command line and run it; a user's mistake is one line, not a traceback."""
+    command = tyro.extras.subcommand_cli_from_dict(
+        COMMANDS,
+        args=sys.argv[1:] if arguments is None else list(arguments),
+        prog="ginio",
+        description=ginio.__doc__,
+    )
+    try:
+        return command()
+    except (ValueError, OSError, DivergedError) as error:
+        ERRORS.print(f"[bold red]error:[/] {error}", highlight=False)
+        return 2
+    except KeyboardInterrupt:
+        ERRORS.print("interrupted")
+        return 130

@@ -1,0 +1,145 @@
+"""`ginio evaluate`: score trained networks by the paper's network-only protocol."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import tyro
+from rich.table import Table
+
+from ginio.cli.console import CONSOLE
+from ginio.data.sources import DatasetName, Source, open_source
+from ginio.data.split import Side
+from ginio.data.windows import WindowSet
+from ginio.evaluation.protocols import ProtocolConfig, Score, evaluate, trivial_baselines
+from ginio.evaluation.statistics import bootstrap, compare
+from ginio.runtime.checkpoint import Run
+from ginio.runtime.zoo import load
+from ginio.training.provenance import commit, versions
+
+PRINTED = ("ate_se3", "velocity_rmse", "nees", "cov95")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluate:
+    """Score trained networks on one side of a split, beside standing still and strapdown."""
+
+    runs: Annotated[tuple[str, ...], tyro.conf.Positional]
+    """Names of trained networks, or run directories."""
+    dataset: DatasetName = "nanobench"
+    data: Path | None = None
+    """Where the dataset lies, if it is not generated."""
+    split: str = "standard"
+    side: Side = "test"
+    protocol: Annotated[ProtocolConfig, tyro.conf.OmitArgPrefixes] = field(
+        default_factory=ProtocolConfig
+    )
+    json: Path | None = None
+    """Write every score of every recording to this file."""
+
+    def __call__(self) -> int:
+        """Score, print the table, and write the results."""
+        loaded = {name: load(name) for name in self.runs}
+        scores: dict[str, list[Score]] = {}
+        source = None
+        for name, run in loaded.items():
+            source = self.source_for(run)
+            corpus = source.corpora[self.side]
+            if not scores:
+                scores |= trivial_baselines(corpus, self.protocol)
+            windows = WindowSet(
+                corpus, run.card.network.window, run.card.quantity, self.protocol.attitude
+            )
+            total = len(corpus.names) * len(self.protocol.tests)
+            scores[name] = []
+            with CONSOLE.status("") as status:
+                for score in evaluate(
+                    run.frontend(), run.card.representation, windows, self.protocol
+                ):
+                    scores[name].append(score)
+                    status.update(f"{name}: {len(scores[name])} of {total}, {score.recording}")
+        assert source is not None
+        CONSOLE.print(score_table(scores, f"{self.dataset}, {source.split} split, {self.side}"))
+        if self.json is not None:
+            self.json.parent.mkdir(parents=True, exist_ok=True)
+            document = self.document(scores, source)
+            self.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        return 0
+
+    def source_for(self, run: Run) -> Source:
+        """The data at the rate a network was trained on."""
+        decimate_by = round(100.0 / run.card.rate_hz)
+        return open_source(self.dataset, split=self.split, decimate_by=decimate_by, root=self.data)
+
+    def document(self, scores: Mapping[str, Sequence[Score]], source: Source) -> dict[str, Any]:
+        """Every figure with what made it."""
+        protocol = asdict(self.protocol) | {"attitude": self.protocol.attitude.value}
+        return {
+            "command": f"ginio evaluate {' '.join(self.runs)} --dataset {self.dataset} "
+            f"--split {self.split} --side {self.side}",
+            "split_sha256": source.split_sha256,
+            "commit": commit(),
+            "versions": versions(),
+            "protocol": protocol,
+            "summary": summary(scores),
+            "comparison": comparison(scores),
+            "scores": {name: [asdict(s) for s in rows] for name, rows in scores.items()},
+        }
+
+
+def values(scores: Sequence[Score], test: str, metric: str) -> torch.Tensor:
+    """One metric under one test, recording by recording."""
+    return torch.tensor([s.metrics[metric] for s in scores if s.test == test])
+
+
+def summary(scores: Mapping[str, Sequence[Score]]) -> dict[str, Any]:
+    """Mean, interval and median of every metric, by network and test."""
+    return {
+        name: {
+            test: {
+                metric: asdict(bootstrap(values(rows, test, metric))) for metric in rows[0].metrics
+            }
+            for test in dict.fromkeys(s.test for s in rows)
+        }
+        for name, rows in scores.items()
+    }
+
+
+def comparison(scores: Mapping[str, Sequence[Score]]) -> dict[str, Any]:
+    """Each network's ATE minus the first network's, paired by recording."""
+    networks = [name for name, rows in scores.items() if "nees" in rows[0].metrics]
+    first = networks[0]
+    return {
+        f"{name} - {first}": {
+            test: asdict(
+                compare(
+                    values(scores[name], test, "ate_se3"), values(scores[first], test, "ate_se3")
+                )
+            )
+            for test in dict.fromkeys(s.test for s in scores[name])
+        }
+        for name in networks[1:]
+    }
+
+
+def score_table(scores: Mapping[str, Sequence[Score]], title: str) -> Table:
+    """Mean over recordings, with the bootstrap 95 % interval of the ATE."""
+    attitude = next(iter(scores.values()))[0].attitude
+    table = Table(title=f"{title}; attitude: {attitude}", caption="Mean over recordings [95 %].")
+    table.add_column("network")
+    table.add_column("test")
+    for column in ("ATE (SE3) m", "velocity m/s", "NEES (3)", "cov95"):
+        table.add_column(column, justify="right")
+    for name, rows in scores.items():
+        for test in dict.fromkeys(s.test for s in rows):
+            ate = bootstrap(values(rows, test, "ate_se3"))
+            cells = [f"{ate.mean:.3f} [{ate.low:.3f}, {ate.high:.3f}]"]
+            for metric in PRINTED[1:]:
+                known = metric in rows[0].metrics
+                cells.append(f"{values(rows, test, metric).mean():.3f}" if known else "–")
+            table.add_row(name, test, *cells)
+        table.add_section()
+    return table

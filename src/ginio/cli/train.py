@@ -1,0 +1,126 @@
+"""`ginio train`: fit a network, watch it, stop it, take it up again."""
+
+import signal
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import tyro
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from ginio.cli.console import CONSOLE
+from ginio.data.sources import Source, open_source
+from ginio.data.windows import WindowSet
+from ginio.presets import RUNS
+from ginio.runtime.checkpoint import Card, save_run
+from ginio.training import processes
+from ginio.training.config import TrainConfig
+from ginio.training.provenance import commit, plain, versions
+from ginio.training.trainer import Trainer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Train:
+    """Train a named run. Stopped by Ctrl-C, it saves and goes on where it was next time."""
+
+    preset: Annotated[str, tyro.conf.Positional]
+    """Name of a run, as in ginio/presets.py."""
+    data: Path | None = None
+    """Where the dataset lies, if it is not generated."""
+    out: Path | None = None
+    """Run directory; runs/NAME-SEED by default."""
+    steps: int | None = None
+    """Train for another number of steps than the preset's, in the same proportions."""
+    seed: int = 0
+    device: str = "cuda" if torch.cuda.is_available() else "cpu"
+
+    def __call__(self) -> int:
+        """Train to the end or to Ctrl-C."""
+        directory = self.out or Path("runs") / f"{self.preset}-{self.seed}"
+        with processes.joined(self.device) as device:
+            config = self.config(device)
+            with CONSOLE.status("reading data"):
+                source = open_source(
+                    config.dataset, split=config.split, decimate_by=config.decimate, root=self.data
+                )
+            trainer = make_trainer(config, source, directory)
+            if trainer.resume():
+                CONSOLE.print(f"going on from step {trainer.step} in {directory}")
+            finished = watch(trainer)
+            trainer.save()
+            if processes.is_first():
+                save_run(directory, self.card(trainer, source), trainer.average)
+        CONSOLE.print(f"{'trained' if finished else 'stopped and saved'}: {directory}")
+        return 0 if finished else 130
+
+    def config(self, device: str) -> TrainConfig:
+        """The preset with this command's changes."""
+        if self.preset not in RUNS:
+            raise ValueError(f"no run {self.preset!r}; expected one of {', '.join(RUNS)}")
+        config = replace(RUNS[self.preset], seed=self.seed, device=device)
+        if self.steps is None:
+            return config
+        mse_steps = round(config.mse_steps * self.steps / config.steps)
+        return replace(config, steps=self.steps, mse_steps=mse_steps)
+
+    def card(self, trainer: Trainer, source: Source) -> Card:
+        """What the trained network is and where it came from."""
+        config = trainer.config
+        rmse, nll = trainer.validate()
+        return Card(
+            network=config.network,
+            representation=config.representation,
+            quantity=config.quantity,
+            rate_hz=source.rate_hz,
+            provenance={
+                "data": config.dataset,
+                "split": source.split,
+                "split_sha256": source.split_sha256,
+                "steps": trainer.step,
+                "validation": {"velocity_rmse": rmse, "nll": nll},
+                "config": plain(config),
+                "commit": commit(),
+                "versions": versions(),
+                "licence": "Apache-2.0",
+            },
+        )
+
+
+def make_trainer(config: TrainConfig, source: Source, directory: Path) -> Trainer:
+    """A trainer on the train and val sides of a source."""
+    train, val = (
+        WindowSet(source.corpora[side].to(config.device), config.network.window, config.quantity)
+        for side in ("train", "val")
+    )
+    return Trainer(config, train, val, directory)
+
+
+def watch(trainer: Trainer) -> bool:
+    """Train with a progress bar; False if Ctrl-C ended it, always between two steps."""
+    stop = False
+
+    def request_stop(_signal: int, _frame: object) -> None:
+        nonlocal stop
+        stop = True
+
+    previous = signal.signal(signal.SIGINT, request_stop)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    try:
+        with Progress(*columns, console=CONSOLE) as bar:
+            task = bar.add_task("training", total=trainer.config.steps, completed=trainer.step)
+            for line in trainer.run():
+                val = "" if line.val_rmse is None else f", val RMSE {line.val_rmse:.4f}"
+                bar.update(
+                    task,
+                    completed=line.step,
+                    description=f"step {line.step}, loss {line.loss:.4f}{val}, "
+                    f"{line.windows_per_s:.0f} windows/s",
+                )
+                if line.val_rmse is not None:
+                    trainer.save()
+                if stop:
+                    return False
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    return True
