@@ -44,6 +44,7 @@ def frame_of(representation: Representation, R_ws: Tensor, at: int) -> tuple[Ten
         Representation.LAST: (R_wl.T @ R_ws[at], R_wl),
         Representation.WORLD: (R_ws[at], eye),
         Representation.GRAVITY: (R_wg.T @ R_ws[at], R_wg),
+        Representation.LAST_BODY: (R_wl.T @ R_ws[at], R_wl),
     }[representation]
 
 
@@ -74,6 +75,7 @@ def test_cut_is_represent_of_slices(representation: Representation, dtype: torch
     assert torch.equal(found.acc_f, expected.acc_f)
     assert torch.equal(found.gyr_f, expected.gyr_f)
     assert torch.equal(found.R_wf, expected.R_wf)
+    assert torch.equal(found.features(), expected.features())
 
 
 @pytest.mark.parametrize("last", [[5], [-1], [60], [6, 60], [10, 5]], ids=str)
@@ -152,7 +154,33 @@ def test_a_remount_leaves_the_world_window(
     assert_near(after.R_wf, before.R_wf, 0)
 
 
-@pytest.mark.parametrize("representation", [Representation.LAST, Representation.BODY], ids=str)
+@each_representation
+def test_features_are_as_many_as_the_representation_says(representation: Representation) -> None:
+    features = windows(upright(torch.float64), representation).features()
+    assert features.shape == (len(LAST), representation.channels, 3, LENGTH)
+
+
+def test_body_vectors_stand_beside_aligned_ones(dtype: torch.dtype) -> None:
+    source = recording(SAMPLES, dtype)
+    both = windows(source, Representation.LAST_BODY).features()
+    assert torch.equal(both[:, :2], windows(source, Representation.LAST).features())
+    assert torch.equal(both[:, 2:], windows(source, Representation.BODY).features())
+
+
+@pytest.mark.bare
+def test_a_window_without_its_body_vectors_is_refused() -> None:
+    signal, R_wf = torch.zeros(2, 5, 3), torch.zeros(2, 3, 3)
+    with pytest.raises(ValueError, match=r"'last\+body' representation has 4 .*; found 2"):
+        Window(signal, signal, R_wf, Representation.LAST_BODY)
+    with pytest.raises(ValueError, match=r"'body' representation has 2 .*; found 4"):
+        Window(signal, signal, R_wf, Representation.BODY, torch.zeros(2, 2, 3, 5))
+
+
+@pytest.mark.parametrize(
+    "representation",
+    [Representation.LAST, Representation.BODY, Representation.LAST_BODY],
+    ids=str,
+)
 @each_sampler
 def test_a_remount_turns_the_sensor_frame_windows(
     sampler: Sampler, representation: Representation, dtype: torch.dtype, tol: float

@@ -31,7 +31,7 @@ def trained(name: str, config: AnyConfig) -> nn.Module:
         torch.manual_seed(0)
         network = config.build()
         generator = torch.Generator().manual_seed(0)
-        random_training(network, config.window, 10, LikelihoodLoss(), generator)
+        random_training(network, (config.channels, config.window), 10, LikelihoodLoss(), generator)
         _TRAINED[name] = network.eval()
     return copy.deepcopy(_TRAINED[name])
 
@@ -39,4 +39,4 @@ def trained(name: str, config: AnyConfig) -> nn.Module:
 @pytest.fixture
 def windows(config: AnyConfig) -> torch.Tensor:
     """Sixteen windows with gravity and motion, float64."""
-    return random_windows(16, config.window, torch.Generator().manual_seed(1))
+    return random_windows(16, config.channels, config.window, torch.Generator().manual_seed(1))

@@ -29,7 +29,9 @@ class Networks:
         for column in ("parameters", "MACs", "operations"):
             table.add_column(column, justify="right")
         for name, config in NETWORKS.items():
-            window = random_windows(1, config.window, torch.Generator().manual_seed(0)).float()
+            window = random_windows(
+                1, config.channels, config.window, torch.Generator().manual_seed(0)
+            ).float()
             cost = measure(config.build(), window)
             table.add_row(
                 name,

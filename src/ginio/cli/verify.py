@@ -45,7 +45,9 @@ class Verify:
                 status.update(f"verifying {name}")
                 symmetries = (config.mean_symmetry, config.covariance_symmetry)
                 loss = LikelihoodLoss()
-                checks += verify(name, network, symmetries, config.window, loss, self.check)
+                checks += verify(
+                    name, network, symmetries, (config.channels, config.window), loss, self.check
+                )
         CONSOLE.print(law_table(checks, self.check))
         if self.json is not None:
             document = {"version": ginio.__version__, "checks": [c.as_dict() for c in checks]}

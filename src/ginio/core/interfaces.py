@@ -62,6 +62,11 @@ class NetworkConfig(Protocol):
         ...
 
     @property
+    def channels(self) -> int:
+        """Vector channels of the features."""
+        ...
+
+    @property
     def mean_symmetry(self) -> Symmetry:
         """What the mean is held to."""
         ...

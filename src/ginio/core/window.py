@@ -33,20 +33,33 @@ class Representation(Enum):
     """Every sample in the last sensor frame: needs attitude within the window only (paper: LFA)."""
     GRAVITY = "gravity"
     """World with the heading of the window's first sample removed: needs the vertical."""
+    LAST_BODY = "last+body"
+    """Samples in the last sensor frame, and beside them each as the sensor felt it.
+
+    The first half sums up as motion does. In the second half what is fixed to the body, such as the
+    axis of the rotors, the drag along it and a bias, stands still.
+    """
+
+    @property
+    def channels(self) -> int:
+        """Vector channels of a window's features."""
+        return 2 * IMU_CHANNELS if self is Representation.LAST_BODY else IMU_CHANNELS
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
     """A batch of windows in one representation.
 
-    ``R_wf`` takes an answer given in the windows' frame back to the world; for ``BODY`` and
-    ``LAST`` that is the attitude of the last sample.
+    ``R_wf`` takes an answer given in the windows' frame back to the world; for ``BODY``, ``LAST``
+    and ``LAST_BODY`` that is the attitude of the last sample. ``more_f`` holds further vector
+    channels that turn with the window.
     """
 
     acc_f: Signal
     gyr_f: Signal
     R_wf: Matrix3
     representation: Representation
+    more_f: Features | None = None
 
     def __post_init__(self) -> None:
         check_signals(self.acc_f, self.gyr_f)
@@ -55,6 +68,12 @@ class Window:
                 f"R_wf must be ({len(self.acc_f)}, 3, 3), one a window; "
                 f"found {tuple(self.R_wf.shape)}"
             )
+        found = IMU_CHANNELS if self.more_f is None else IMU_CHANNELS + self.more_f.shape[1]
+        if found != self.representation.channels:
+            raise ValueError(
+                f"a window in the {self.representation.value!r} representation has "
+                f"{self.representation.channels} vector channels; found {found}"
+            )
 
     @property
     def length(self) -> int:
@@ -62,8 +81,9 @@ class Window:
         return self.acc_f.shape[1]
 
     def features(self) -> Features:
-        """Vector channels for a network: specific force, then angular rate (Eq. 11)."""
-        return torch.stack((self.acc_f, self.gyr_f), dim=1).mT
+        """Vector channels for a network: specific force, angular rate, then any more (Eq. 11)."""
+        samples = stack_signals(self.acc_f, self.gyr_f)
+        return samples if self.more_f is None else torch.cat((samples, self.more_f), dim=1)
 
     def rotated(self, R_af: Float[Tensor, "#batch 3 3"]) -> "Window":
         """``ρ(R_af)`` on the window: the group action of the interface law.
@@ -77,6 +97,7 @@ class Window:
             so3.rotate(R, self.gyr_f),
             self.R_wf @ R_af.mT,
             self.representation,
+            None if self.more_f is None else R @ self.more_f,
         )
 
     def first_invalid(self) -> tuple[int, int] | None:
@@ -111,7 +132,7 @@ class SensorWindow:
         match representation:
             case Representation.BODY:
                 return Window(self.acc_s, self.gyr_s, R_wl, representation)
-            case Representation.LAST:
+            case Representation.LAST | Representation.LAST_BODY:
                 R_fs, R_wf = frames.last_frame_rotations(self.R_ws), R_wl
             case Representation.WORLD:
                 R_fs, R_wf = self.R_ws, so3.identity_like(self.acc_s[:, 0])
@@ -120,7 +141,9 @@ class SensorWindow:
                 R_fs = R_wf.unsqueeze(1).mT @ self.R_ws
         acc_f = frames.rotate_signal(R_fs, self.acc_s)
         gyr_f = frames.rotate_signal(R_fs, self.gyr_s)
-        return Window(acc_f, gyr_f, R_wf, representation)
+        is_beside = representation is Representation.LAST_BODY
+        more_f = stack_signals(self.acc_s, self.gyr_s) if is_beside else None
+        return Window(acc_f, gyr_f, R_wf, representation, more_f)
 
 
 def represent(
@@ -163,6 +186,11 @@ def cut(
 def window_index(last: Int64[Tensor, " batch"], length: int) -> Int64[Tensor, "batch time"]:
     """Indices of the samples of windows that end at the given ones."""
     return last.unsqueeze(1) + torch.arange(1 - length, 1, device=last.device)
+
+
+def stack_signals(acc: Signal, gyr: Signal) -> Features:
+    """Two signals as vector channels, specific force first."""
+    return torch.stack((acc, gyr), dim=1).mT
 
 
 def check_signals(acc: Tensor, gyr: Tensor) -> None:

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ginio.core.interfaces import Symmetry
-from ginio.core.window import IMU_CHANNELS
+from ginio.core.window import ACC_CHANNEL, IMU_CHANNELS
 from ginio.geometry import so3
 from ginio.geometry.frames import GRAVITY_MPS2
 from ginio.metrics.equivariance import LawErrors, law_errors
@@ -77,19 +77,22 @@ def verify(
     name: str,
     network: nn.Module,
     symmetries: tuple[Symmetry, Symmetry],
-    window: int,
+    shape: tuple[int, int],
     loss: TrainStep,
     config: VerificationConfig,
 ) -> Iterator[Check]:
-    """Check the mean and the covariance law of a network, one result at a time."""
+    """Check the mean and the covariance law of a network, one result at a time.
+
+    ``shape`` is that of its windows: vector channels, samples.
+    """
     for dtype in (torch.float32, torch.float64):
         generator = torch.Generator().manual_seed(config.seed)
         candidate = copy.deepcopy(network).to(dtype)
         for steps in (0, config.steps):
             if steps:
-                random_training(candidate, window, steps, loss, generator)
+                random_training(candidate, shape, steps, loss, generator)
             candidate.eval()
-            features = random_windows(config.windows, window, generator).to(dtype)
+            features = random_windows(config.windows, *shape, generator).to(dtype)
             features = features.repeat(config.rotations, 1, 1, 1)
             for kind, R_ms in rotation_kinds(len(features), generator).items():
                 with torch.no_grad():
@@ -109,27 +112,30 @@ def rotation_kinds(count: int, generator: torch.Generator) -> dict[str, Float[Te
 
 
 def random_windows(
-    count: int, length: int, generator: torch.Generator
+    count: int, channels: int, length: int, generator: torch.Generator
 ) -> Float[Tensor, "count channel 3 length"]:
     """Windows with the size and smoothness of inertial data: gravity somewhere, and motion."""
-    noise = torch.randn(
-        count, IMU_CHANNELS, 3, length + 8, generator=generator, dtype=torch.float64
-    )
+    noise = torch.randn(count, channels, 3, length + 8, generator=generator, dtype=torch.float64)
     smooth = noise.unfold(-1, 9, 1).mean(-1) * 3
-    up = torch.randn(count, 3, 1, generator=generator, dtype=torch.float64)
-    smooth[:, 0] = 2 * smooth[:, 0] + GRAVITY_MPS2 * up / up.norm(dim=1, keepdim=True)
+    up = torch.randn(count, 1, 3, 1, generator=generator, dtype=torch.float64)
+    force = smooth[:, ACC_CHANNEL::IMU_CHANNELS]
+    force.mul_(2).add_(GRAVITY_MPS2 * up / up.norm(dim=2, keepdim=True))
     return smooth
 
 
 def random_training(
-    network: nn.Module, window: int, steps: int, loss: TrainStep, generator: torch.Generator
+    network: nn.Module,
+    shape: tuple[int, int],
+    steps: int,
+    loss: TrainStep,
+    generator: torch.Generator,
 ) -> None:
     """Optimiser steps towards random targets, so that no weight is as it was initialised."""
     dtype = next(network.parameters()).dtype
     optimiser = torch.optim.AdamW(network.parameters(), lr=1e-3)
     network.train()
     for _ in range(steps):
-        features = random_windows(16, window, generator).to(dtype)
+        features = random_windows(16, *shape, generator).to(dtype)
         target = torch.randn(16, 3, generator=generator, dtype=torch.float64).to(dtype)
         optimiser.zero_grad()
         loss(network, features, target).backward()

@@ -4,10 +4,8 @@ from typing import Any, get_args
 
 from torch import Tensor
 
-from ginio.core.window import IMU_CHANNELS
 
-
-def check_features(features: Tensor, window: int, *, channels: int = IMU_CHANNELS) -> None:
+def check_features(features: Tensor, window: int, channels: int) -> None:
     """Refuse features of another shape or dtype than the network was built for."""
     if features.ndim != 4 or features.shape[1:] != (channels, 3, window):
         raise ValueError(
@@ -17,11 +15,15 @@ def check_features(features: Tensor, window: int, *, channels: int = IMU_CHANNEL
         raise ValueError(f"features must be floating point; found {features.dtype}")
 
 
-def check_shape(window: int, groups: tuple[tuple[int, int], ...], dropout: float) -> None:
+def check_shape(
+    window: int, channels: int, groups: tuple[tuple[int, int], ...], dropout: float
+) -> None:
     """Refuse a residual network without samples, groups or width."""
     if window < 1:
         raise ValueError(f"window must be at least 1 sample; found {window}")
-    if not groups or any(channels < 1 or blocks < 1 for channels, blocks in groups):
+    if channels < 1:
+        raise ValueError(f"channels must be at least 1; found {channels}")
+    if not groups or any(width < 1 or blocks < 1 for width, blocks in groups):
         raise ValueError(f"groups must list (channels, blocks), each at least 1; found {groups}")
     if not 0 <= dropout < 1:
         raise ValueError(f"dropout must be in [0, 1); found {dropout}")

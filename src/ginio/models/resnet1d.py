@@ -21,6 +21,8 @@ class ResNet1dConfig:
     """Shape of a ResNet1D; the defaults are TLIO's."""
 
     window: int = 200
+    channels: int = IMU_CHANNELS
+    """Vector channels of the features, as a representation has them."""
     stem_channels: int = 64
     groups: tuple[tuple[int, int], ...] = ((64, 2), (128, 2), (256, 2), (512, 2))
     head_narrow: int = 128
@@ -28,7 +30,7 @@ class ResNet1dConfig:
     dropout: float = 0.5
 
     def __post_init__(self) -> None:
-        check_shape(self.window, self.groups, self.dropout)
+        check_shape(self.window, self.channels, self.groups, self.dropout)
 
     @property
     def mean_symmetry(self) -> Symmetry:
@@ -83,7 +85,7 @@ class ResNet1d(nn.Module):
         self.config = config
         channels = config.stem_channels
         self.stem = nn.Sequential(
-            nn.Conv1d(3 * IMU_CHANNELS, channels, 7, 2, padding=3, bias=False),
+            nn.Conv1d(3 * config.channels, channels, 7, 2, padding=3, bias=False),
             nn.BatchNorm1d(channels),
             nn.ReLU(),
             nn.MaxPool1d(3, 2, padding=1),
@@ -117,7 +119,7 @@ class ResNet1d(nn.Module):
         self, features: Float[Tensor, "batch channel 3 time"]
     ) -> tuple[Float[Tensor, "batch 3"], Float[Tensor, "batch 3 3"], Float[Tensor, "batch 3"]]:
         """Mean, coordinate axes and log standard deviations."""
-        check_features(features, self.config.window)
+        check_features(features, self.config.window, self.config.channels)
         h = self.residual(self.stem(features.flatten(1, 2)))
         log_std = self.log_std(h)
         return self.mean(h), identity_like(log_std), log_std

@@ -29,6 +29,8 @@ class TemporalConfig:
     """
 
     window: int = 200
+    channels: int = IMU_CHANNELS
+    """Vector channels of the features, as a representation has them."""
     groups: tuple[tuple[int, int], ...] = ((21, 2), (170, 2))
     norm: NormKind = "scale"
     covariance: CovarianceKind = "spectral"
@@ -39,7 +41,7 @@ class TemporalConfig:
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
-        check_shape(self.window, self.groups, self.dropout)
+        check_shape(self.window, self.channels, self.groups, self.dropout)
         check_choice("norm", self.norm, NormKind)
         check_choice("covariance", self.covariance, CovarianceKind)
 
@@ -114,9 +116,9 @@ class TemporalNetwork(nn.Module):
     @staticmethod
     def _build_backbone(config: TemporalConfig) -> tuple[nn.Sequential, nn.Sequential]:
         channels = config.groups[0][0]
-        first = VectorConv(IMU_CHANNELS, channels, 7, stride=2)
+        first = VectorConv(config.channels, channels, 7, stride=2)
         with torch.no_grad():  # Fresh weights expect specific force of the size of gravity.
-            first.weight[:, ACC_CHANNEL] /= GRAVITY_MPS2
+            first.weight[:, ACC_CHANNEL::IMU_CHANNELS] /= GRAVITY_MPS2
         stem = nn.Sequential(
             first,
             build_norm(config.norm, channels),
@@ -156,7 +158,7 @@ class TemporalNetwork(nn.Module):
         self, features: Float[Tensor, "batch channel 3 time"]
     ) -> tuple[Float[Tensor, "batch 3"], Float[Tensor, "batch output 3"]]:
         """The mean, and the vectors from which the covariance is made."""
-        check_features(features, self.config.window)
+        check_features(features, self.config.window, self.config.channels)
         h = self.residual(self.stem(features))
         return self.mean(h).squeeze(1), torch.cat([head(h) for head in self.covariance_vectors], 1)
 

@@ -41,5 +41,11 @@ class TrainConfig:
     def __post_init__(self) -> None:
         if self.steps < 1 or self.batch < 1:
             raise ValueError(f"steps and batch must be positive; found {self.steps}, {self.batch}")
+        if self.network.channels != self.representation.channels:
+            raise ValueError(
+                f"windows in the {self.representation.value!r} representation have "
+                f"{self.representation.channels} vector channels; found a network of "
+                f"{self.network.channels}"
+            )
         if not 0 <= self.ema < 1:
             raise ValueError(f"ema must be in [0, 1); found {self.ema}")
