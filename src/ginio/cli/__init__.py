@@ -4,10 +4,11 @@ import sys
 from collections.abc import Sequence
 
 import tyro
+from rich.markup import escape
 
 import ginio
 from ginio.cli.console import ERRORS
-from ginio.cli.data import DataCheck
+from ginio.cli.data import Data
 from ginio.cli.evaluate import Evaluate
 from ginio.cli.networks import Models, Networks
 from ginio.cli.train import Train
@@ -18,7 +19,7 @@ COMMANDS = {
     "verify": Verify,
     "networks": Networks,
     "models": Models,
-    "data": DataCheck,
+    "data": Data,
     "train": Train,
     "evaluate": Evaluate,
 }
@@ -35,7 +36,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     try:
         return command()
     except (ValueError, OSError, DivergedError) as error:
-        ERRORS.print(f"[bold red]error:[/] {error}", highlight=False)
+        message = escape(str(error))
+        ERRORS.print(f"[bold red]error:[/] {message}", highlight=False, soft_wrap=True)
         return 2
     except KeyboardInterrupt:
         ERRORS.print("interrupted")

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
+from rich.markup import escape
 from rich.table import Table
 
 from ginio.cli.console import CONSOLE
@@ -12,7 +13,7 @@ from ginio.data.readers import nanobench
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataCheck:
+class Check:
     """Say what a folder of NanoBench flights holds, and what had to be cropped or left out."""
 
     path: Annotated[Path, tyro.conf.Positional]
@@ -20,10 +21,11 @@ class DataCheck:
 
     def __call__(self) -> int:
         """Print one line a flight and a summary."""
-        with CONSOLE.status(f"reading {self.path}"):
+        place = escape(str(self.path))
+        with CONSOLE.status(f"reading {place}"):
             flights = nanobench.inspect(self.path)
-        table = Table(title=str(self.path), caption="filled: rows on a line with both neighbours")
-        table.add_column("flight")
+        table = Table(title=place, caption="filled: rows on a line with both neighbours")
+        table.add_column("flight", no_wrap=True)
         for column in ("rows", "measured", "seconds", "tail cut", "filled"):
             table.add_column(column, justify="right")
         table.add_column("note")
@@ -43,3 +45,18 @@ class DataCheck:
         minutes = sum(f.duration_s for f in usable) / 60
         CONSOLE.print(f"{len(usable)} usable flights, {minutes:.1f} minutes")
         return 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Data:
+    """Look at a dataset on disk."""
+
+    # Of one command alone tyro would make no subcommand.
+    command: tyro.conf.OmitSubcommandPrefixes[
+        Annotated[Check, tyro.conf.subcommand("check")] | Annotated[None, tyro.conf.Suppress]
+    ]
+
+    def __call__(self) -> int:
+        """Run the command."""
+        assert self.command is not None
+        return self.command()
