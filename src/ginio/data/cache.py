@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -21,7 +22,7 @@ def cache_folder() -> Path:
     chosen = os.environ.get("GINIO_CACHE")
     if chosen:
         return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "ginio"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ginio"
 
 
 def cached(root: Path, read: Read) -> list[tuple[str, Recording]]:
@@ -33,12 +34,10 @@ def cached(root: Path, read: Read) -> list[tuple[str, Recording]]:
     path = cache_folder() / f"{fingerprint(root)}.safetensors"
     try:
         return _load(path)
-    except (FileNotFoundError, SafetensorError, KeyError, ValueError):
+    except (OSError, SafetensorError, KeyError, ValueError):
         recordings = list(read())
-    try:
+    with suppress(OSError, SafetensorError):
         _store(path, recordings)
-    except OSError:
-        path.with_suffix(".partial").unlink(missing_ok=True)
     return recordings
 
 
@@ -59,23 +58,30 @@ def _store(path: Path, recordings: Sequence[tuple[str, Recording]]) -> None:
             f"{i}.imu.t": r.imu.t,
             f"{i}.acc_s": r.imu.acc_s,
             f"{i}.gyr_s": r.imu.gyr_s,
-            f"{i}.truth.t": r.truth.t.clone(),
+            f"{i}.truth.t": r.truth.t,
             f"{i}.R_ws": r.truth.R_ws,
             f"{i}.p_w": r.truth.p_w,
             f"{i}.v_w": r.truth.v_w,
         }
         if r.onboard_R_ws is not None:
             tensors[f"{i}.onboard_R_ws"] = r.onboard_R_ws
+    # A file holds no memory twice, and recordings may share some, as both clocks do.
+    copies = {k: v.clone(memory_format=torch.contiguous_format) for k, v in tensors.items()}
     index = json.dumps([(content, r.name) for content, r in recordings])
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    save_file({k: v.contiguous() for k, v in tensors.items()}, partial, metadata={"index": index})
-    partial.replace(path)
+    # Several processes may write at a time, each a file of its own.
+    partial = path.with_suffix(f".{os.getpid()}.partial")
+    try:
+        save_file(copies, partial, metadata={"index": index})
+        partial.replace(path)
+    finally:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
 
 
 def _load(path: Path) -> list[tuple[str, Recording]]:
     with safe_open(path, framework="pt") as file:
-        index = json.loads(file.metadata()["index"])
+        index = json.loads((file.metadata() or {})["index"])
         keys = set(file.keys())
         tensors = {key: file.get_tensor(key) for key in keys}
     return [

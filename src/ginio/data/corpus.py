@@ -81,6 +81,8 @@ def decimate(recordings: Iterable[Recording], factor: int) -> list[Recording]:
     The average is the anti-aliasing filter. Samples it joins are ``factor / rate`` apart, so the
     rotation between them is small enough to average vectors in the sensor frame.
     """
+    if factor < 1:
+        raise ValueError(f"factor must be 1 or more; found {factor}")
     return [r if factor == 1 else _decimated(r, factor) for r in recordings]
 
 

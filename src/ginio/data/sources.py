@@ -1,7 +1,7 @@
 """From the name of a dataset to corpora for training, choosing and judging."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -13,7 +13,11 @@ from ginio.data.split import SIDES, Side, Split
 from ginio.data.table import DataError
 
 DatasetName = Literal["nanobench", "synthetic-quadrotor"]
+RECORDED_HZ = 100.0
+"""Samples per second of every dataset here."""
 NANOBENCH_VARIABLE = "GINIO_NANOBENCH"
+# Missing flights that an error names.
+NAMED = 5
 SYNTHETIC_FLIGHTS: Mapping[Side, int] = {"train": 400, "val": 24, "test": 24}
 SYNTHETIC_SEEDS: Mapping[Side, int] = {"train": 1, "val": 2, "test": 3}
 
@@ -58,12 +62,12 @@ def _nanobench(root: Path, split_name: str, factor: int) -> Source:
         if missing:
             raise DataError(
                 root,
-                f"{len(missing)} flights of the {split_name} split's {side} side are not here, "
-                f"the first is {missing[0]}; expected all, with the published content",
+                f"of the {split_name} split's {side} side {_listed(missing)} not here; expected "
+                f"all {len(split[side])} flights, with the published content",
             )
         recordings = [found[content] for content in split[side].values()]
         corpora[side] = Corpus.join(decimate(recordings, factor))
-    return Source(corpora, 100.0 / factor, split_name, split.sha256)
+    return Source(corpora, RECORDED_HZ / factor, split_name, split.sha256)
 
 
 def _synthetic(factor: int) -> Source:
@@ -80,9 +84,15 @@ def _synthetic(factor: int) -> Source:
     return Source(corpora, config.rate_hz / factor, "generated", f"seeds-{seeds}")
 
 
+def _listed(names: Sequence[str]) -> str:
+    shown, more = names[:NAMED], len(names) - NAMED
+    rest = f" and {more} more" if more > 0 else ""
+    return f"{', '.join(shown)}{rest} {'is' if len(names) == 1 else 'are'}"
+
+
 def _root_from_environment() -> Path:
     root = os.environ.get(NANOBENCH_VARIABLE)
-    if root is None:
+    if not root:
         raise ValueError(
             f"where is NanoBench? Give --data PATH or set {NANOBENCH_VARIABLE} to a clone of the "
             "public repository"
