@@ -14,6 +14,7 @@ from strategies import (
 from torch import Tensor
 
 from ginio.core import Recording, Representation, Window, cut, represent
+from ginio.core.window import ATTITUDE_CHANNELS, imu_channels
 
 SAMPLES, LENGTH = 60, 7
 LAST = torch.tensor([6, 10, 10, 33, 59])
@@ -45,6 +46,7 @@ def frame_of(representation: Representation, R_ws: Tensor, at: int) -> tuple[Ten
         Representation.WORLD: (R_ws[at], eye),
         Representation.GRAVITY: (R_wg.T @ R_ws[at], R_wg),
         Representation.LAST_BODY: (R_wl.T @ R_ws[at], R_wl),
+        Representation.BODY_ATTITUDE: (eye, R_wl),
     }[representation]
 
 
@@ -167,6 +169,25 @@ def test_body_vectors_stand_beside_aligned_ones(dtype: torch.dtype) -> None:
     assert torch.equal(both[:, 2:], windows(source, Representation.BODY).features())
 
 
+def test_the_worlds_axes_stand_beside_body_vectors(dtype: torch.dtype, tol: float) -> None:
+    source = recording(SAMPLES, dtype)
+    both = windows(source, Representation.BODY_ATTITUDE).features()
+    assert torch.equal(both[:, :2], windows(source, Representation.BODY).features())
+    for i, last in enumerate(LAST.tolist()):
+        for k in range(LENGTH):
+            R_sw = source.truth.R_ws[last - LENGTH + 1 + k].T
+            for axis in range(3):
+                e_w = torch.eye(3, dtype=dtype)[axis]
+                assert_near(both[i, 2 + axis, :, k], R_sw @ e_w, tol)
+
+
+@each_representation
+def test_inertial_channels_are_counted_from_all(representation: Representation) -> None:
+    attitude = representation is Representation.BODY_ATTITUDE
+    expected = representation.channels - (ATTITUDE_CHANNELS if attitude else 0)
+    assert imu_channels(representation.channels) == expected
+
+
 @pytest.mark.bare
 def test_a_window_without_its_body_vectors_is_refused() -> None:
     signal, R_wf = torch.zeros(2, 5, 3), torch.zeros(2, 3, 3)
@@ -178,7 +199,12 @@ def test_a_window_without_its_body_vectors_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "representation",
-    [Representation.LAST, Representation.BODY, Representation.LAST_BODY],
+    [
+        Representation.LAST,
+        Representation.BODY,
+        Representation.LAST_BODY,
+        Representation.BODY_ATTITUDE,
+    ],
     ids=str,
 )
 @each_sampler

@@ -20,6 +20,7 @@ Features = Float[Tensor, "batch channel 3 time"]
 
 IMU_CHANNELS = 2
 ACC_CHANNEL, GYR_CHANNEL = range(IMU_CHANNELS)
+ATTITUDE_CHANNELS = 3
 
 
 class Representation(Enum):
@@ -39,20 +40,29 @@ class Representation(Enum):
     The first half sums up as motion does. In the second half what is fixed to the body, such as the
     axis of the rotors, the drag along it and a bias, stands still.
     """
+    BODY_ATTITUDE = "body+attitude"
+    """Samples as the sensor felt them, and beside them the world's axes as it saw them.
+
+    The attitude of each sample as three vectors, which turn with the sensor.
+    """
 
     @property
     def channels(self) -> int:
         """Vector channels of a window's features."""
-        return 2 * IMU_CHANNELS if self is Representation.LAST_BODY else IMU_CHANNELS
+        beside = {
+            Representation.LAST_BODY: IMU_CHANNELS,
+            Representation.BODY_ATTITUDE: ATTITUDE_CHANNELS,
+        }
+        return IMU_CHANNELS + beside.get(self, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
     """A batch of windows in one representation.
 
-    ``R_wf`` takes an answer given in the windows' frame back to the world; for ``BODY``, ``LAST``
-    and ``LAST_BODY`` that is the attitude of the last sample. ``more_f`` holds further vector
-    channels that turn with the window.
+    ``R_wf`` takes an answer given in the windows' frame back to the world; for ``WORLD`` that is
+    the identity, for ``GRAVITY`` a heading, for the others the attitude of the last sample.
+    ``more_f`` holds further vector channels that turn with the window.
     """
 
     acc_f: Signal
@@ -127,11 +137,14 @@ class SensorWindow:
             )
 
     def represent(self, representation: Representation) -> Window:
-        """The same windows written in one frame."""
+        """The same windows written in one frame, with attitude beside them if asked (Eq. 21)."""
         R_wl = self.R_ws[:, -1]
         match representation:
             case Representation.BODY:
                 return Window(self.acc_s, self.gyr_s, R_wl, representation)
+            case Representation.BODY_ATTITUDE:
+                seen_s = frames.attitude_vectors(self.R_ws).movedim(1, -1)
+                return Window(self.acc_s, self.gyr_s, R_wl, representation, seen_s)
             case Representation.LAST | Representation.LAST_BODY:
                 R_fs, R_wf = frames.last_frame_rotations(self.R_ws), R_wl
             case Representation.WORLD:
@@ -186,6 +199,11 @@ def cut(
 def window_index(last: Int64[Tensor, " batch"], length: int) -> Int64[Tensor, "batch time"]:
     """Indices of the samples of windows that end at the given ones."""
     return last.unsqueeze(1) + torch.arange(1 - length, 1, device=last.device)
+
+
+def imu_channels(channels: int) -> int:
+    """How many of a number of vector channels are inertial: attitude makes the number odd."""
+    return channels - ATTITUDE_CHANNELS * (channels % IMU_CHANNELS)
 
 
 def stack_signals(acc: Signal, gyr: Signal) -> Features:
