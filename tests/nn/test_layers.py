@@ -18,7 +18,7 @@ from ginio.nn.norm import (
     VectorLayerScaleNorm,
     VectorMeanPool,
 )
-from ginio.nn.recurrent import VectorGRUCell
+from ginio.nn.recurrent import VectorGRU, VectorGRUCell
 
 CHANNELS, TIME = 6, 13
 LAYERS: dict[str, Callable[[], nn.Module]] = {
@@ -272,16 +272,29 @@ def test_diagonal_covariance_does_not_turn() -> None:
 
 def test_gru_cell_law_over_a_sequence() -> None:
     cell = randomised(VectorGRUCell(2, 7))
-    inputs = torch.randn(20, 50, 2, 3, dtype=torch.float64)
+    inputs = torch.randn(20, 50, 3, 2, dtype=torch.float64)
     R = so3.random(50, dtype=torch.float64)
-    state = torch.zeros(50, 7, 3, dtype=torch.float64)
+    state = torch.zeros(50, 3, 7, dtype=torch.float64)
     turned_state = state
     with torch.no_grad():
         for x in inputs:
             state = cell(x, state)
-            turned_state = cell(x @ R.mT, turned_state)
-            expected = state @ R.mT
+            turned_state = cell(R @ x, turned_state)
+            expected = R @ state
             assert (turned_state - expected).norm() <= 1e-13 * expected.norm()
+
+
+def test_gru_cell_against_its_definition() -> None:
+    """Eq. 20 with the layers of the other layout, one input and state at a time."""
+    cell = randomised(VectorGRUCell(2, 7))
+    x, h = (torch.randn(5, n, 3, 1, dtype=torch.float64) for n in (2, 7))
+    lengths = [m(v).norm(dim=2) for m, v in ((cell.input_lengths, x), (cell.state_lengths, h))]
+    gates = torch.sigmoid(cell.gates(torch.cat(lengths, dim=1).squeeze(-1)))
+    reset, update = gates[..., None, None].chunk(2, dim=1)
+    candidate = cell.norm(cell.activation(cell.from_input(x) + cell.from_state(reset * h)))
+    expected = (1 - update) * h + update * candidate
+    found = cell(x.squeeze(-1).mT, h.squeeze(-1).mT)
+    assert torch.allclose(found, expected.squeeze(-1).mT, rtol=1e-12)
 
 
 def test_gru_cell_forgets_nothing_when_its_update_gate_is_shut() -> None:
@@ -289,5 +302,34 @@ def test_gru_cell_forgets_nothing_when_its_update_gate_is_shut() -> None:
     with torch.no_grad():
         cell.gates.weight.zero_()
         cell.gates.bias[7:] = -100
-    state = torch.randn(3, 7, 3)
-    assert torch.allclose(cell(torch.randn(3, 2, 3), state), state)
+    state = torch.randn(3, 3, 7)
+    assert torch.allclose(cell(torch.randn(3, 3, 2), state), state)
+
+
+def test_gru_runs_as_its_cells_step() -> None:
+    layer = randomised(VectorGRU(2, 7, is_bidirectional=True))
+    x = torch.randn(12, 4, 3, 2, dtype=torch.float64)
+    past = future = torch.zeros(4, 3, 7, dtype=torch.float64)
+    pasts, futures = [], []
+    for t in range(12):
+        past = layer.forwards(x[t], past)
+        future = layer.backwards(x[11 - t], future)
+        pasts.append(past)
+        futures.insert(0, future)
+    expected = torch.cat((torch.stack(pasts), torch.stack(futures)), dim=-1)
+    assert torch.allclose(layer(x), expected, rtol=1e-12)
+
+
+def test_gru_of_one_direction_goes_on_where_it_left_off() -> None:
+    layer = randomised(VectorGRU(2, 7, is_bidirectional=False))
+    x = torch.randn(12, 4, 3, 2, dtype=torch.float64)
+    first = layer(x[:5])
+    rest = layer(x[5:], first[-1])
+    assert torch.allclose(layer(x), torch.cat((first, rest)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("is_bidirectional", [True, False])
+def test_every_weight_of_a_gru_is_used(is_bidirectional: bool) -> None:
+    layer = VectorGRU(2, 7, is_bidirectional=is_bidirectional)
+    layer(torch.randn(5, 4, 3, 2)).square().sum().backward()
+    assert [n for n, p in layer.named_parameters() if p.grad is None or not p.grad.any()] == []

@@ -1,7 +1,8 @@
 """Products of vector channels, written out over the three components.
 
-Features are ``batch channel 3 time``. A reduction over a strided axis of three costs 25 to 100
-times what three products cost, so dots, norms and crosses are spelled out here and nowhere else.
+Features are ``batch channel 3 time``; inside a recurrent cell, ``batch 3 channel``. The axis of
+three is the last but one in both. A reduction over a strided axis of three costs 25 to 100 times
+what three products cost, so dots, norms and crosses are spelled out here and nowhere else.
 """
 
 import torch
@@ -9,27 +10,28 @@ from jaxtyping import Float
 from torch import Tensor
 
 VectorChannels = Float[Tensor, "batch channel 3 time"]
-ScalarChannels = Float[Tensor, "batch channel time"]
+Vectors = Float[Tensor, "*batch 3 lane"]
+Scalars = Float[Tensor, "*batch lane"]
 
 
-def dot(x: VectorChannels, y: VectorChannels) -> ScalarChannels:
+def dot(x: Vectors, y: Vectors) -> Scalars:
     """Inner product of each pair of vectors: invariant."""
     x0, x1, x2 = x.unbind(-2)
     y0, y1, y2 = y.unbind(-2)
     return torch.addcmul(torch.addcmul(x0 * y0, x1, y1), x2, y2)
 
 
-def squared_norm(x: VectorChannels) -> ScalarChannels:
+def squared_norm(x: Vectors) -> Scalars:
     """Squared length of each vector: invariant."""
     return dot(x, x)
 
 
-def norm(x: VectorChannels) -> ScalarChannels:
+def norm(x: Vectors) -> Scalars:
     """Length of each vector: invariant, with a finite gradient at zero."""
     return (squared_norm(x) + torch.finfo(x.dtype).tiny).sqrt()
 
 
-def cross(x: VectorChannels, y: VectorChannels) -> VectorChannels:
+def cross(x: Vectors, y: Vectors) -> Vectors:
     """Cross product of each pair of vectors, the Lie bracket of so(3): equivariant."""
     x0, x1, x2 = x.unbind(-2)
     y0, y1, y2 = y.unbind(-2)
@@ -43,6 +45,6 @@ def cross(x: VectorChannels, y: VectorChannels) -> VectorChannels:
     )
 
 
-def scale(x: VectorChannels, factor: ScalarChannels) -> VectorChannels:
+def scale(x: Vectors, factor: Scalars) -> Vectors:
     """Each vector times an invariant scalar: equivariant."""
     return x * factor.unsqueeze(-2)

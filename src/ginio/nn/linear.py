@@ -29,6 +29,7 @@ class VectorConv(nn.Module):
     """``Z_tc = Σ_τc' k_τcc' Y_(t-τ)c'`` (Eq. 5, 15): a temporal convolution with scalar kernels.
 
     Written as a 2-d convolution with a kernel of height one, whose "height" is the axis of three.
+    ``padding`` zeros are put at both ends, half a kernel unless told.
     It has ``K C_in C_out`` weights (Eq. 17) where a convolution of flattened coordinates has
     ``9 K C_in C_out`` (Eq. 16).
     """
@@ -40,10 +41,11 @@ class VectorConv(nn.Module):
         kernel_size: int,
         *,
         stride: int = 1,
+        padding: int | None = None,
     ) -> None:
         super().__init__()
         self.stride = stride
-        self.padding = kernel_size // 2
+        self.padding = kernel_size // 2 if padding is None else padding
         self.weight = nn.Parameter(torch.empty(channels_out, channels_in, kernel_size))
         nn.init.normal_(self.weight, std=1 / math.sqrt(channels_in * kernel_size))
 

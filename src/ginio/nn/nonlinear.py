@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from ginio.nn import algebra
-from ginio.nn.algebra import VectorChannels
+from ginio.nn.algebra import VectorChannels, Vectors
 from ginio.nn.linear import VectorLinear
 
 
@@ -21,11 +21,19 @@ class NormGate(nn.Module):
         return algebra.scale(x, torch.sigmoid(self.slope * algebra.norm(x) + self.offset))
 
 
-class DirectionalReLU(nn.Module):
-    """ReLU along a learned direction: with ``q = W x``, the part of x against q is damped.
+def rectify(x: Vectors, q: Vectors, *, leak: float = 0.0) -> Vectors:
+    """``x - (1 - leak) min(⟨x, q⟩, 0) q / |q|²``: the part of x against q is damped."""
+    against = algebra.dot(x, q).clamp(max=0)
+    length_squared = algebra.squared_norm(q) + torch.finfo(x.dtype).tiny
+    factor = (1 - leak) * against / length_squared
+    return torch.addcmul(x, q, factor.unsqueeze(-2), value=-1)
 
-    ``x - (1 - leak) min(⟨x, q⟩, 0) q / |q|²``. The directions come from the features, so they
-    turn with them (Vector Neurons, Deng et al. 2021).
+
+class DirectionalReLU(nn.Module):
+    """ReLU along a learned direction, `rectify` with ``q = W x``.
+
+    The directions come from the features, so they turn with them (Vector Neurons, Deng et al.
+    2021).
     """
 
     def __init__(self, channels: int, *, leak: float = 0.0) -> None:
@@ -35,11 +43,7 @@ class DirectionalReLU(nn.Module):
 
     def forward(self, x: VectorChannels) -> VectorChannels:
         """Rectified channels."""
-        q = self.direction(x)
-        against = algebra.dot(x, q).clamp(max=0)
-        length_squared = algebra.squared_norm(q) + torch.finfo(x.dtype).tiny
-        factor = (1 - self.leak) * against / length_squared
-        return torch.addcmul(x, q, factor.unsqueeze(-2), value=-1)
+        return rectify(x, self.direction(x), leak=self.leak)
 
 
 class VectorBracket(nn.Module):
