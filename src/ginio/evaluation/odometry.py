@@ -7,7 +7,7 @@ from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
 from ginio.core.interfaces import Frontend
-from ginio.core.measurement import Covariance, Measurement
+from ginio.core.measurement import Covariance, Measurement, Quantity
 from ginio.core.sensor import gravity_w
 from ginio.core.window import Representation
 from ginio.data.corpus import Corpus
@@ -41,7 +41,14 @@ def run_odometry(
 
     ``R_ms`` turns the vectors that are handed to the network (the rotation test ``vectors``), and
     the answers are turned back.
+
+    Raises:
+        ValueError: the network does not predict velocities, or an attitude does not exist.
     """
+    c = windows.corpus
+    R_ws = (c.R_ws if windows.attitude is AttitudeSource.TRUTH else c.onboard_R_ws)[last]
+    if not bool(torch.isfinite(R_ws).all()):
+        raise ValueError(f"attitude {windows.attitude.value!r} does not exist for every sample")
     answers: list[Measurement] = []
     for chunk in last.split(CHUNK):
         window = windows.windows(chunk).represent(representation)
@@ -49,10 +56,11 @@ def run_odometry(
             window = window.rotated(R_ms.expand(len(chunk), 3, 3))
         answers.append(frontend.measure(window).rotated(window.R_wf))
     measurement = join(answers)
-    c = windows.corpus
+    if measurement.quantity is not Quantity.VELOCITY:
+        found = measurement.quantity.value
+        raise ValueError(f"odometry sums up velocities; found a network of {found}")
     p_w = c.p_w[last[0]].double() + integrate(c.t[last], measurement.mean.double())
-    attitudes = c.R_ws if windows.attitude is AttitudeSource.TRUTH else c.onboard_R_ws
-    return Odometry(c.t[last], p_w, attitudes[last], measurement)
+    return Odometry(c.t[last], p_w, R_ws, measurement)
 
 
 def integrate(

@@ -89,7 +89,8 @@ def rotations_of(
     """The rotations of one recording: one identity for ID/ID, else uniform on SO(3)."""
     if test == "ID/ID":
         return torch.eye(3).unsqueeze(0)
-    generator = torch.Generator().manual_seed((config.seed << 32) + recording)
+    # On a CPU a generator sees the lowest 32 bits of its seed and no others.
+    generator = torch.Generator().manual_seed((config.seed << 16) + recording)
     return so3.random(config.rotations, generator=generator)
 
 

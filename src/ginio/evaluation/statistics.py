@@ -45,5 +45,6 @@ def compare(
     generator = torch.Generator().manual_seed(seed)
     signs = 2 * torch.randint(2, (RESAMPLES, len(difference)), generator=generator).double() - 1
     null = (signs * difference).mean(1).abs()
-    extreme = int((null >= difference.mean().abs() * (1 - 1e-12)).sum())
+    # Not ">=": a difference that is NaN must not pass for a surprising one.
+    extreme = int((~(null < difference.mean().abs() * (1 - 1e-12))).sum())
     return Comparison(bootstrap(difference, seed=seed), (extreme + 1) / (RESAMPLES + 1))
