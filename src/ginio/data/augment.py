@@ -21,6 +21,8 @@ Turn = Literal["none", "yaw", "quarter", "so3"]
 class AugmentConfig:
     """How strongly training windows are changed; all zero changes nothing."""
 
+    is_mirrored: bool = False
+    """Mirror half of the windows in the plane of the sensor's first and third axis."""
     turn: Turn = "none"
     """Rotate window and target: about the vertical, by the 24 axis permutations, or freely."""
     bias_acc_mps2: float = 0.0
@@ -52,6 +54,23 @@ def disturb(
     if config.shift_samples:
         acc_s, gyr_s = shifted((acc_s, gyr_s), config.shift_samples, generator)
     return SensorWindow(acc_s, gyr_s, R_ws)
+
+
+def mirror(
+    window: SensorWindow, motion_w: Float[Tensor, "batch 3"], generator: torch.Generator
+) -> tuple[SensorWindow, Float[Tensor, "batch 3"]]:
+    """Mirror a random half of the windows, sensor, attitude, world and motion together.
+
+    A mirrored flight is a flight. Force and motion are polar vectors and turn by the mirror M,
+    angular rate is axial and turns by -M, and ``M R_ws M`` is a rotation again.
+    """
+    heads = torch.rand(len(motion_w), 1, generator=generator, device=motion_w.device) < 0.5
+    m = torch.ones_like(motion_w)
+    m[:, 1:2] -= 2 * heads.to(m)
+    sign = m.prod(-1, keepdim=True)
+    M_s, axial = m.unsqueeze(1), (sign * m).unsqueeze(1)
+    R_ws = m[:, None, :, None] * window.R_ws * m[:, None, None, :]
+    return SensorWindow(M_s * window.acc_s, axial * window.gyr_s, R_ws), m * motion_w
 
 
 def turn(

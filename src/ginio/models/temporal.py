@@ -33,6 +33,8 @@ class TemporalConfig:
     """Vector channels of the features, as a representation has them."""
     groups: tuple[tuple[int, int], ...] = ((21, 2), (170, 2))
     norm: NormKind = "scale"
+    has_block_brackets: bool = False
+    """Whether vectors meet in cross products in every block, or only in the stem."""
     covariance: CovarianceKind = "spectral"
     determinant_correction: bool = False
     """Whether the spectral axes are made a rotation, as the paper does."""
@@ -69,13 +71,18 @@ class TemporalConfig:
 class ResidualBlock(nn.Module):
     """Two convolutions beside a skip; the same directional ReLU serves inside and after."""
 
-    def __init__(self, channels_in: int, channels_out: int, *, stride: int, norm: NormKind) -> None:
+    def __init__(
+        self, channels_in: int, channels_out: int, *, stride: int, config: TemporalConfig
+    ) -> None:
         super().__init__()
+        norm = config.norm
         self.conv1 = VectorConv(channels_in, channels_out, 3, stride=stride)
         self.norm1 = build_norm(norm, channels_out)
         self.conv2 = VectorConv(channels_out, channels_out, 3)
         self.norm2 = build_norm(norm, channels_out)
         self.activation = DirectionalReLU(channels_out)
+        brackets = config.has_block_brackets
+        self.bracket = VectorBracket(channels_out) if brackets else nn.Identity()
         if stride == 1 and channels_in == channels_out:
             self.shortcut = nn.Identity()
         else:
@@ -88,7 +95,7 @@ class ResidualBlock(nn.Module):
         self, x: Float[Tensor, "batch channel_in 3 time_in"]
     ) -> Float[Tensor, "batch channel_out 3 time_out"]:
         """Features of the next layer."""
-        h = self.activation(self.norm1(self.conv1(x)))
+        h = self.bracket(self.activation(self.norm1(self.conv1(x))))
         return self.activation(self.norm2(self.conv2(h)) + self.shortcut(x))
 
 
@@ -130,7 +137,7 @@ class TemporalNetwork(nn.Module):
             layers.append(VectorMeanPool(2))
             for block in range(blocks):
                 stride = 2 if group > 0 and block == 0 else 1
-                layers.append(ResidualBlock(channels, width, stride=stride, norm=config.norm))
+                layers.append(ResidualBlock(channels, width, stride=stride, config=config))
                 channels = width
         layers.append(VectorMeanPool(2))
         return stem, nn.Sequential(*layers)

@@ -35,6 +35,8 @@ class TrainConfig:
     seed: int = 0
     validate_every: int = 200
     device: str = "cpu"
+    is_compiled: bool = False
+    """Whether forward and backward pass are compiled; worth a minute's wait on a GPU."""
     bfloat16: bool = False
     """Whether the network's passes run in bfloat16; losses and weights stay float32."""
 

@@ -15,15 +15,16 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
+from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from ginio.core.interfaces import Network
 from ginio.core.measurement import Covariance
-from ginio.data.augment import disturb, turn
+from ginio.data.augment import disturb, mirror, turn
 from ginio.data.windows import WindowSet, target_f
 from ginio.metrics.trajectory import velocity_rmse
 from ginio.training import processes
 from ginio.training.config import TrainConfig
-from ginio.training.losses import LikelihoodLoss, WarmUpLoss
+from ginio.training.losses import LikelihoodLoss, WarmUpLoss, predict
 
 STATE_FILE = "state.safetensors"
 LOG_FILE = "log.jsonl"
@@ -63,8 +64,9 @@ class Trainer:
         self.optimiser = torch.optim.AdamW(
             self.network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
         )
-        self.warm_up = WarmUpLoss(penalty_weight=config.penalty_weight)
-        self.likelihood = LikelihoodLoss(penalty_weight=config.penalty_weight)
+        ask = torch.compile(predict) if config.is_compiled else predict
+        self.warm_up = WarmUpLoss(penalty_weight=config.penalty_weight, predict=ask)
+        self.likelihood = LikelihoodLoss(penalty_weight=config.penalty_weight, predict=ask)
         self.step = 0
         directory.mkdir(parents=True, exist_ok=True)
 
@@ -119,9 +121,11 @@ class Trainer:
         last = torch.randint(
             len(self.train_windows), (config.batch,), generator=generator, device=config.device
         )
-        felt = disturb(self.train_windows.windows(last), config.augment, generator)
-        window = felt.represent(config.representation)
-        target = target_f(window, self.train_windows.motion_w(last))
+        felt, motion_w = self.train_windows.windows(last), self.train_windows.motion_w(last)
+        if config.augment.is_mirrored:
+            felt, motion_w = mirror(felt, motion_w, generator)
+        window = disturb(felt, config.augment, generator).represent(config.representation)
+        target = target_f(window, motion_w)
         window, target = turn(window, target, config.augment.turn, generator)
         mine = processes.share(config.batch)
         return window.features()[mine].contiguous(), target[mine]
@@ -188,14 +192,18 @@ class Trainer:
     def _update_average(self, step: int) -> None:
         # The first steps are forgotten faster than the decay says, as an average of few values.
         decay = min(self.config.ema, step / (step + 10))
-        with torch.no_grad():
-            for mine, new in zip(
-                self.average.state_dict().values(), self.network.state_dict().values(), strict=True
-            ):
-                if mine.is_floating_point():
-                    mine.lerp_(new, 1 - decay)
-                else:
-                    mine.copy_(new)
+        both = zip(
+            self.average.state_dict().values(), self.network.state_dict().values(), strict=True
+        )
+        averaged: list[Tensor] = []
+        newest: list[Tensor] = []
+        for mine, new in both:
+            if mine.is_floating_point():
+                averaged.append(mine)
+                newest.append(new)
+            else:
+                mine.copy_(new)
+        get_ema_multi_avg_fn(decay)(averaged, newest, step)
 
     def _log(self, progress: Progress) -> None:
         if not processes.is_first():
