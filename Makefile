@@ -21,7 +21,7 @@ $(VENV)/.dev: $(VENV)/.run
 	touch $@
 
 demo: $(VENV)/.run
-	$(BIN)/ginio verify ginio-rs resnet1d
+	$(BIN)/ginio demo
 
 test: lint types laws
 

@@ -9,17 +9,22 @@ from rich.markup import escape
 import ginio
 from ginio.cli.console import ERRORS
 from ginio.cli.data import Data
+from ginio.cli.demo import Demo
 from ginio.cli.evaluate import Evaluate
 from ginio.cli.networks import Models, Networks
+from ginio.cli.simulate import Simulate
 from ginio.cli.train import Train
 from ginio.cli.verify import Verify
+from ginio.evaluation.page import PlotlyMissingError
 from ginio.training.trainer import DivergedError
 
 COMMANDS = {
+    "demo": Demo,
     "verify": Verify,
     "networks": Networks,
     "models": Models,
     "data": Data,
+    "simulate": Simulate,
     "train": Train,
     "evaluate": Evaluate,
 }
@@ -35,7 +40,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     )
     try:
         return command()
-    except (ValueError, OSError, DivergedError) as error:
+    except (ValueError, OSError, DivergedError, PlotlyMissingError) as error:
         message = escape(str(error))
         ERRORS.print(f"[bold red]error:[/] {message}", highlight=False, soft_wrap=True)
         return 2

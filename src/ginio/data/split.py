@@ -37,6 +37,10 @@ class Split:
         """The recordings of one side."""
         return {"train": self.train, "val": self.val, "test": self.test}[side]
 
+    def side_of(self, content: str) -> Side | None:
+        """Where a recording of some content is, whatever its name."""
+        return next((side for side in SIDES if content in self[side].values()), None)
+
     @cached_property
     def sha256(self) -> str:
         """One hash of everything that decides a figure: which content is on which side."""

@@ -167,10 +167,11 @@ def fly(config: QuadrotorConfig, count: int, *, seed: int) -> list[Recording]:
     ``onboard_R_ws`` is the attitude that a filter aboard might have found: that of the IMU, with a
     slowly swaying tilt error and a drifting heading. No filter is run for it.
     """
-    return [_fly(config, index, seed) for index in range(count)]
+    return [fly_one(config, index, seed=seed) for index in range(count)]
 
 
-def _fly(config: QuadrotorConfig, index: int, seed: int) -> Recording:
+def fly_one(config: QuadrotorConfig, index: int, *, seed: int) -> Recording:
+    """The flight of one number, as `fly` makes it."""
     shape = config.shapes[index % len(config.shapes)]
     speed = config.speeds[index // len(config.shapes) % len(config.speeds)]
     seeds = np.random.SeedSequence((seed, index)).spawn(5)

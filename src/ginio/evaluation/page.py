@@ -10,7 +10,7 @@ from string import Template
 from typing import Any
 
 import torch
-from jaxtyping import Float64
+from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from ginio.evaluation.remount import Row, Track
@@ -23,10 +23,11 @@ STYLES = (
 )
 FONT = {"family": "system-ui, sans-serif", "size": 13, "color": INK}
 AXES = "xyz"
+CAMERA = {"eye": {"x": 1.25, "y": -1.35, "z": 0.75}, "center": {"x": 0, "y": 0, "z": -0.12}}
 ELLIPSOIDS = 10
 # Part of the flight's extent that the median ellipsoid's longest semi-axis is drawn with.
 ELLIPSOID_SIZE = 0.08
-RINGS, SPOKES = 9, 14
+RINGS, SPOKES = 13, 20
 MEAN_WITHIN_2_STD = 0.9545
 COLUMNS = (
     ("path error, m", "ate_se3", 1.0),
@@ -45,7 +46,12 @@ class Story:
     """What the page tells; the first label is the network whose uncertainty is shown."""
 
     flight: str
+    origin: str
+    exposure: str
+    """Which networks saw the flight before, in words."""
     reading: str
+    networks: Mapping[str, str]
+    """What each network is, as the rest of a sentence that begins with its label."""
     rows: Sequence[Row]
     provenance: Sequence[tuple[str, str]]
 
@@ -54,6 +60,17 @@ class Story:
         """The networks."""
         return list(self.rows[0].tracks)
 
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """The short texts of the page, by their places in it."""
+        return {
+            "flight": self.flight,
+            "origin": self.origin,
+            "exposure": self.exposure,
+            "reading": self.reading,
+            "network": self.labels[0],
+        }
+
 
 def render(story: Story) -> str:
     """The whole page.
@@ -61,15 +78,12 @@ def render(story: Story) -> str:
     Raises:
         PlotlyMissingError: plotly is not installed.
     """
-    first, *others = story.labels
     page = (files("ginio.evaluation") / "page.html").read_text(encoding="utf-8")
     return Template(page).substitute(
         plotly=_plotly_js(),
-        figures=_json([figures(row, first) for row in story.rows]),
-        flight=escape(story.flight),
-        reading=escape(story.reading),
-        network=escape(first),
-        others=escape(" and ".join(others)),
+        **{name: escape(text) for name, text in story.facts.items()},
+        figures=_json([figures(row, story.labels[0]) for row in story.rows]),
+        networks=_networks(story),
         table=_table(story),
         tabs=_tabs(story.rows),
         provenance="".join(
@@ -92,10 +106,25 @@ def _json(document: Any) -> str:
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
+def _networks(story: Story) -> str:
+    return " ".join(
+        f'<span class="name">{_key(number)}<b>{escape(label)}</b></span> '
+        f"{escape(story.networks[label])}."
+        for number, label in enumerate(story.labels)
+    )
+
+
+def _key(number: int) -> str:
+    """A short piece of the line that stands for a network in every figure."""
+    style = STYLES[number % len(STYLES)]
+    line = {"solid": "solid", "dash": "dashed"}[style["dash"]]
+    return f'<i class="key" style="border-top:3px {line} {style["color"]}"></i>'
+
+
 def _table(story: Story) -> str:
     head = "".join(
-        f'<th colspan="{len(COLUMNS)}" scope="colgroup">{escape(label)}</th>'
-        for label in story.labels
+        f'<th colspan="{len(COLUMNS)}" scope="colgroup">{_key(number)}{escape(label)}</th>'
+        for number, label in enumerate(story.labels)
     )
     names = "".join(f'<th scope="col">{name}</th>' for name, _, _ in COLUMNS) * len(story.labels)
     longest = max(t.errors["ate_se3"] for row in story.rows for t in row.tracks.values())
@@ -116,7 +145,7 @@ def _table_row(row: Row, longest: float) -> str:
             bar = _bar(value / longest, number) if metric == "ate_se3" else ""
             cells.append(f"<td>{text}{bar}</td>")
     cells.append(f"<td>{row.standing_still:.3f}</td>")
-    return f"<tr>{''.join(cells)}</tr>"
+    return f"<tr data-row>{''.join(cells)}</tr>"
 
 
 def _bar(part: float, number: int) -> str:
@@ -137,8 +166,10 @@ def figures(row: Row, label: str) -> dict[str, Any]:
     shown = row.tracks[label]
     return {
         "note": f"{row.mounting.name}: {row.mounting.description}.",
+        "ellipsoids": f"Ellipsoids: two standard deviations of the velocity, as {label} claims "
+        f"them; {ellipsoid_scale(shown):g} m are drawn for 1 m/s.",
         "honesty": f"{100 * shown.within_2_std():.0f} % of these errors lie inside the band; "
-        f"{100 * MEAN_WITHIN_2_STD:.0f} % would, if Σ were perfect.",
+        f"{100 * MEAN_WITHIN_2_STD:.0f} % would, if the band were right.",
         "path": path_figure(row, label),
         "error": error_figure(row),
         "uncertainty": uncertainty_figure(shown),
@@ -154,23 +185,26 @@ def path_figure(row: Row, label: str) -> Figure:
     shown = row.tracks[label]
     traces = [_line3d("truth", shown.p_true_w, {"color": INK, "width": 6})]
     for (name, of_network), style in zip(row.tracks.items(), STYLES, strict=False):
-        traces.append(_line3d(name, of_network.odometry.p_w, {"width": 4, **style}))
+        # A dashed line in space falls to pieces where it runs towards the eye.
+        line = {"width": 4, "color": style["color"]}
+        traces.append(_line3d(name, of_network.odometry.p_w, line))
     traces.append(_start(shown.p_true_w))
-    traces.append(ellipsoids(shown, label))
+    traces.append(ellipsoids(shown, ellipsoid_scale(shown)))
     axis = {
         "backgroundcolor": "#f7f7f7",
         "gridcolor": "#dddddd",
         "showbackground": True,
         "showspikes": False,
+        "nticks": 5,
     }
     layout = {
         "font": FONT,
-        "margin": {"l": 0, "r": 0, "t": 0, "b": 0},
-        "legend": {"x": 0, "y": 1, "bgcolor": "rgba(255,255,255,0.8)", "itemsizing": "constant"},
+        "margin": {"l": 0, "r": 0, "t": 60, "b": 0},
+        "legend": LEGEND | {"itemsizing": "constant"},
         "uirevision": "flight",
         "scene": {
-            "aspectmode": "data",
-            "camera": {"eye": {"x": 1.3, "y": -1.4, "z": 0.8}},
+            "aspectmode": "manual",
+            "camera": CAMERA,
             **{f"{a}axis": {"title": {"text": f"{a}, m"}, **axis} for a in AXES},
         },
     }
@@ -189,24 +223,20 @@ def _start(p_w: Float64[Tensor, "time 3"]) -> Figure:
     return trace | {"hoverinfo": "name"} | _columns(AXES, p_w[:1])
 
 
-def ellipsoids(shown: Track, label: str) -> Figure:
+def ellipsoids(shown: Track, scale: float) -> Figure:
     """Where Σ puts the velocity with two standard deviations, along the path, as one mesh.
 
-    Velocities are drawn as lengths: so many metres for one metre a second.
+    Velocities are drawn as lengths, ``scale`` metres for one metre a second.
     """
-    odometry, covariance = shown.odometry, shown.odometry.measurement.covariance
-    chosen = torch.linspace(0, len(odometry.t) - 1, ELLIPSOIDS + 2)[1:-1].round().long()
-    semi_axes = 2 * covariance.std[chosen].double()
-    extent = float((shown.p_true_w.amax(0) - shown.p_true_w.amin(0)).max())
-    longest = float(semi_axes.amax(-1).median())
-    scale = nice(ELLIPSOID_SIZE * extent / longest)
-    root_w = covariance.axes[chosen].double() * (scale * semi_axes).unsqueeze(-2)
+    chosen, semi_axes = _drawn(shown)
+    axes_w = shown.odometry.measurement.covariance.axes[chosen].double()
+    root_w = axes_w * (scale * semi_axes).unsqueeze(-2)
     sphere, triangles = unit_sphere()
-    points_w = odometry.p_w[chosen].unsqueeze(1) + sphere @ root_w.mT
+    points_w = shown.odometry.p_w[chosen].unsqueeze(1) + sphere @ root_w.mT
     offset = len(sphere) * torch.arange(len(chosen)).view(-1, 1, 1)
     mesh = {
         "type": "mesh3d",
-        "name": f"{escape(label)}'s 2σ of velocity<br>({scale:g} m drawn for 1 m/s)",
+        "name": "2σ of velocity",
         "showlegend": True,
         "hoverinfo": "skip",
         "color": SKY,
@@ -215,6 +245,20 @@ def ellipsoids(shown: Track, label: str) -> Figure:
     corners = (triangles + offset).reshape(-1, 3).unbind(-1)
     indices = {name: corner.tolist() for name, corner in zip("ijk", corners, strict=True)}
     return mesh | _columns(AXES, points_w.reshape(-1, 3)) | indices
+
+
+def ellipsoid_scale(shown: Track) -> float:
+    """Metres to draw for one metre a second, so that ellipsoids fit the flight."""
+    extent = float((shown.p_true_w.amax(0) - shown.p_true_w.amin(0)).max())
+    _, semi_axes = _drawn(shown)
+    return nice(ELLIPSOID_SIZE * extent / float(semi_axes.amax(-1).median()))
+
+
+def _drawn(shown: Track) -> tuple[Int64[Tensor, " chosen"], Float64[Tensor, "chosen 3"]]:
+    """Instants whose ellipsoids are drawn, and two standard deviations along their axes."""
+    odometry = shown.odometry
+    chosen = torch.linspace(0, len(odometry.t) - 1, ELLIPSOIDS + 2)[1:-1].round().long()
+    return chosen, 2 * odometry.measurement.covariance.std[chosen].double()
 
 
 def unit_sphere() -> tuple[Float64[Tensor, "point 3"], Tensor]:
@@ -249,7 +293,7 @@ def error_figure(row: Row) -> Figure:
     line = {"color": GREY, "width": 1.5, "dash": "dot"}
     traces.append(_line("standing still", any_track.odometry.t, still, line))
     layout = _flat_layout() | {
-        "yaxis": {"title": {"text": "distance from the truth, m"}, "rangemode": "tozero"} | GRID,
+        "yaxis": {"title": {"text": "distance, m"}, "rangemode": "tozero"} | GRID,
         "xaxis": {"title": {"text": "time, s"}} | GRID,
         "hovermode": "x unified",
     }
@@ -280,6 +324,7 @@ def uncertainty_figure(shown: Track) -> Figure:
     return {"data": traces, "layout": layout}
 
 
+LEGEND = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
 GRID = {"gridcolor": "#e6e6e6", "zerolinecolor": "#bbbbbb", "automargin": True}
 
 
@@ -287,7 +332,7 @@ def _flat_layout() -> dict[str, Any]:
     return {
         "font": FONT,
         "margin": {"l": 60, "r": 10, "t": 30, "b": 45},
-        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+        "legend": LEGEND,
         "uirevision": "flight",
         "plot_bgcolor": "white",
     }

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
+from ginio.core.interfaces import Symmetry
 from ginio.core.measurement import Quantity
 from ginio.core.recording import Recording
 from ginio.data.corpus import Corpus, decimate
@@ -115,6 +116,18 @@ def track(run: Run, flight: Recording, R_ms: Float[Tensor, "3 3"]) -> Track:
     return Track(odometry, corpus.p_w[last].double(), v_true_w, errors)
 
 
+def describe(run: Run) -> str:
+    """What a network promises when the sensor turns, after its name in a sentence."""
+    config = run.card.network
+    if config.mean_symmetry is Symmetry.NONE:
+        return "is an ordinary network: nothing in it makes its answer turn with the sensor"
+    if config.mean_symmetry is not Symmetry.SO3:
+        return "is built so that its answer turns with the sensor about the vertical only"
+    if config.covariance_symmetry is not Symmetry.SO3:
+        return "is built so that its answer, though not its uncertainty, turns with the sensor"
+    return "is built so that its answer and its uncertainty turn with the sensor"
+
+
 def reading(rows: Sequence[Row], *, label: str, baseline: str) -> str:
     """The table in one sentence; the first row is the flight as recorded."""
     own = [row.tracks[label].errors["ate_se3"] for row in rows]
@@ -129,10 +142,10 @@ def reading(rows: Sequence[Row], *, label: str, baseline: str) -> str:
 
 
 def _length(metres: float) -> str:
-    """About two digits, in the unit that suits."""
+    """About two digits, in the unit that suits, which stays on their line."""
     unit, value = "m", metres
     if metres < 1e-4:
         unit, value = "µm", 1e6 * metres
     elif metres < 0.1:
         unit, value = "mm", 1e3 * metres
-    return f"{value:.{0 if value >= 10 else 1 if value >= 1 else 2}f} {unit}"
+    return f"{value:.{0 if value >= 10 else 1 if value >= 1 else 2}f}\u00a0{unit}"

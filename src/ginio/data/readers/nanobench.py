@@ -77,38 +77,7 @@ def inspect(root: Path) -> Sequence[Flight]:
     return [flight for flight, _ in scan(root)]
 
 
-def read(root: Path, sequence: str) -> Recording:
-    """One flight, cropped to the rows that were measured.
-
-    Raises:
-        DataError: no such flight, a damaged file, or too few valid rows.
-    """
-    path = _files(root).get(sequence)
-    if path is None:
-        raise DataError(root, f"no flight {sequence!r}; expected {sequence}.csv or .csv.gz")
-    flight, recording = _parse(sequence, path, read_bytes(path))
-    if recording is None:
-        raise DataError(
-            path,
-            f"{flight.rows} rows, {flight.duration_s:.1f} s of them measured; expected a flight "
-            f"of at least {SHORTEST_FLIGHT_S:.0f} s",
-        )
-    return recording
-
-
-def scan(root: Path) -> Iterator[tuple[Flight, Recording | None]]:
-    """Every different flight with its recording, or None in place of one too short to use."""
-    files = _files(root)
-    contents = {name: read_bytes(path) for name, path in files.items()}
-    names: dict[str, list[str]] = {}
-    for name, content in contents.items():
-        names.setdefault(hashlib.sha256(content).hexdigest(), []).append(name)
-    for name, *copies in names.values():
-        flight, recording = _parse(name, files[name], contents[name], tuple(copies))
-        yield flight, recording
-
-
-def _files(root: Path) -> dict[str, Path]:
+def files(root: Path) -> dict[str, Path]:
     """Data files by name, lower repetition numbers first."""
     if not os.access(root, os.R_OK | os.X_OK) or not root.is_dir():
         problem = "no such folder, or not a readable one; expected NanoBench's *.csv or *.csv.gz"
@@ -125,6 +94,42 @@ def _files(root: Path) -> dict[str, Path]:
     if not found:
         raise DataError(root, "no flights; expected files like B2_circle_fast_rep1.csv[.gz]")
     return dict(sorted(found.items(), key=lambda item: _natural(item[0])))
+
+
+def content_sha256(path: Path) -> str:
+    """What a split knows a flight by, found without parsing it."""
+    return hashlib.sha256(read_bytes(path)).hexdigest()
+
+
+def read(root: Path, sequence: str) -> Recording:
+    """One flight, cropped to the rows that were measured.
+
+    Raises:
+        DataError: no such flight, a damaged file, or too few valid rows.
+    """
+    path = files(root).get(sequence)
+    if path is None:
+        raise DataError(root, f"no flight {sequence!r}; expected {sequence}.csv or .csv.gz")
+    flight, recording = _parse(sequence, path, read_bytes(path))
+    if recording is None:
+        raise DataError(
+            path,
+            f"{flight.rows} rows, {flight.duration_s:.1f} s of them measured; expected a flight "
+            f"of at least {SHORTEST_FLIGHT_S:.0f} s",
+        )
+    return recording
+
+
+def scan(root: Path) -> Iterator[tuple[Flight, Recording | None]]:
+    """Every different flight with its recording, or None in place of one too short to use."""
+    paths = files(root)
+    contents = {name: read_bytes(path) for name, path in paths.items()}
+    names: dict[str, list[str]] = {}
+    for name, content in contents.items():
+        names.setdefault(hashlib.sha256(content).hexdigest(), []).append(name)
+    for name, *copies in names.values():
+        flight, recording = _parse(name, paths[name], contents[name], tuple(copies))
+        yield flight, recording
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
