@@ -1,6 +1,7 @@
 """`ginio evaluate`: score trained networks by the paper's network-only protocol."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -8,16 +9,18 @@ from typing import Annotated, Any
 
 import torch
 import tyro
+from jaxtyping import Float64
+from rich.markup import escape
 from rich.table import Table
 
 from ginio.cli.console import CONSOLE
-from ginio.data.sources import DatasetName, Source, open_source
+from ginio.data.sources import RECORDED_HZ, DatasetName, Source, open_source
 from ginio.data.split import Side
 from ginio.data.windows import WindowSet
 from ginio.evaluation.protocols import ProtocolConfig, Score, evaluate, trivial_baselines
 from ginio.evaluation.statistics import bootstrap, compare
 from ginio.runtime.checkpoint import Run
-from ginio.runtime.zoo import load
+from ginio.runtime.zoo import load, shipped
 from ginio.training.provenance import commit, versions
 
 PRINTED = ("ate_se3", "velocity_rmse", "nees", "cov95")
@@ -34,20 +37,23 @@ class Evaluate:
     """Where the dataset lies, if it is not generated."""
     split: str = "standard"
     side: Side = "test"
-    protocol: Annotated[ProtocolConfig, tyro.conf.OmitArgPrefixes] = field(
-        default_factory=ProtocolConfig
-    )
+    protocol: Annotated[
+        ProtocolConfig, tyro.conf.OmitArgPrefixes, tyro.conf.EnumChoicesFromValues
+    ] = field(default_factory=ProtocolConfig)
     json: Path | None = None
     """Write every score of every recording to this file."""
 
     def __call__(self) -> int:
         """Score, print the table, and write the results."""
+        if not self.runs:
+            known = ", ".join(shipped())
+            raise ValueError(f"no network to score; expected a run directory or one of {known}")
         loaded = {name: load(name) for name in self.runs}
+        factors = {decimation(run) for run in loaded.values()}
+        sources = {factor: self.source(factor) for factor in factors}
         scores: dict[str, list[Score]] = {}
-        source = None
         for name, run in loaded.items():
-            source = self.source_for(run)
-            corpus = source.corpora[self.side]
+            corpus = sources[decimation(run)].corpora[self.side]
             if not scores:
                 scores |= trivial_baselines(corpus, self.protocol)
             windows = WindowSet(
@@ -60,8 +66,10 @@ class Evaluate:
                     run.frontend(), run.card.representation, windows, self.protocol
                 ):
                     scores[name].append(score)
-                    status.update(f"{name}: {len(scores[name])} of {total}, {score.recording}")
-        assert source is not None
+                    status.update(
+                        f"{escape(name)}: {len(scores[name])} of {total}, {score.recording}"
+                    )
+        source = next(iter(sources.values()))
         CONSOLE.print(score_table(scores, f"{self.dataset}, {source.split} split, {self.side}"))
         if self.json is not None:
             self.json.parent.mkdir(parents=True, exist_ok=True)
@@ -69,9 +77,8 @@ class Evaluate:
             self.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
         return 0
 
-    def source_for(self, run: Run) -> Source:
-        """The data at the rate a network was trained on."""
-        decimate_by = round(100.0 / run.card.rate_hz)
+    def source(self, decimate_by: int) -> Source:
+        """The data at one rate."""
         return open_source(self.dataset, split=self.split, decimate_by=decimate_by, root=self.data)
 
     def document(self, scores: Mapping[str, Sequence[Score]], source: Source) -> dict[str, Any]:
@@ -90,9 +97,21 @@ class Evaluate:
         }
 
 
-def values(scores: Sequence[Score], test: str, metric: str) -> torch.Tensor:
+def decimation(run: Run) -> int:
+    """Recorded samples that make one at the rate a network was trained on."""
+    factor = round(RECORDED_HZ / run.card.rate_hz)
+    if factor < 1 or not math.isclose(factor * run.card.rate_hz, RECORDED_HZ):
+        raise ValueError(
+            f"a network for {run.card.rate_hz:g} Hz cannot be scored on recordings of "
+            f"{RECORDED_HZ:g} Hz; expected that rate, or a whole part of it"
+        )
+    return factor
+
+
+def values(scores: Sequence[Score], test: str, metric: str) -> Float64[torch.Tensor, " recording"]:
     """One metric under one test, recording by recording."""
-    return torch.tensor([s.metrics[metric] for s in scores if s.test == test])
+    found = [s.metrics[metric] for s in scores if s.test == test]
+    return torch.tensor(found, dtype=torch.float64)
 
 
 def summary(scores: Mapping[str, Sequence[Score]]) -> dict[str, Any]:
@@ -140,6 +159,6 @@ def score_table(scores: Mapping[str, Sequence[Score]], title: str) -> Table:
             for metric in PRINTED[1:]:
                 known = metric in rows[0].metrics
                 cells.append(f"{values(rows, test, metric).mean():.3f}" if known else "–")
-            table.add_row(name, test, *cells)
+            table.add_row(escape(name), test, *cells)
         table.add_section()
     return table

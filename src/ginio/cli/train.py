@@ -7,6 +7,7 @@ from typing import Annotated
 
 import torch
 import tyro
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ginio.cli.console import CONSOLE
@@ -31,7 +32,7 @@ class Train:
     out: Path | None = None
     """Run directory; runs/NAME-SEED by default."""
     steps: int | None = None
-    """Train for another number of steps than the preset's, in the same proportions."""
+    """Train for another number of steps than the preset's, the same part of them with MSE."""
     seed: int = 0
     device: str = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -46,18 +47,21 @@ class Train:
                 )
             trainer = make_trainer(config, source, directory)
             if trainer.resume():
-                CONSOLE.print(f"going on from step {trainer.step} in {directory}")
+                place = escape(str(directory))
+                CONSOLE.print(f"going on from step {trainer.step} in {place}", soft_wrap=True)
             finished = watch(trainer)
             trainer.save()
             if processes.is_first():
                 save_run(directory, self.card(trainer, source), trainer.average)
-        CONSOLE.print(f"{'trained' if finished else 'stopped and saved'}: {directory}")
+        place = escape(str(directory))
+        CONSOLE.print(f"{'trained' if finished else 'stopped and saved'}: {place}", soft_wrap=True)
         return 0 if finished else 130
 
     def config(self, device: str) -> TrainConfig:
         """The preset with this command's changes."""
         if self.preset not in RUNS:
             raise ValueError(f"no run {self.preset!r}; expected one of {', '.join(RUNS)}")
+        check_device(device)
         config = replace(RUNS[self.preset], seed=self.seed, device=device)
         if self.steps is None:
             return config
@@ -85,6 +89,15 @@ class Train:
                 "licence": "Apache-2.0",
             },
         )
+
+
+def check_device(device: str) -> None:
+    """Refuse a device that is not there, before any data is read."""
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"device {device!r} cannot be used: {reason}") from error
 
 
 def make_trainer(config: TrainConfig, source: Source, directory: Path) -> Trainer:
