@@ -1,10 +1,12 @@
 """Every named network, and every named training run."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from ginio.core.window import Representation
-from ginio.data.augment import AugmentConfig
+from ginio.data.augment import AugmentConfig, Turn
+from ginio.data.sources import DatasetName
 from ginio.models import AnyConfig, ResNet1dConfig, TemporalConfig
 from ginio.training.config import TrainConfig
 
@@ -23,11 +25,19 @@ NETWORKS: Mapping[str, AnyConfig] = MappingProxyType(
     }
 )
 
-# Eight seconds at 25 Hz: a loop seen whole fixes the velocity.
-FLIGHT_GROUPS = ((24, 2), (64, 2), (128, 2))
-FLIGHT_RD = TemporalConfig(groups=FLIGHT_GROUPS, norm="layer", covariance="diagonal", dropout=0.1)
-FLIGHT_RS = TemporalConfig(groups=FLIGHT_GROUPS, norm="layer", covariance="spectral", dropout=0.1)
+# Twelve seconds at 25 Hz: a loop seen whole fixes the velocity.
+FLIGHT_WINDOW = 300
+FLIGHT_RS = TemporalConfig(
+    window=FLIGHT_WINDOW,
+    channels=Representation.LAST_BODY.channels,
+    groups=((24, 2), (64, 2), (128, 2)),
+    norm="layer",
+    has_block_brackets=True,
+    dropout=0.1,
+)
 FLIGHT_RESNET = ResNet1dConfig(
+    window=FLIGHT_WINDOW,
+    channels=Representation.LAST_BODY.channels,
     stem_channels=32,
     groups=((32, 2), (64, 2), (96, 2), (128, 2)),
     head_narrow=64,
@@ -35,37 +45,48 @@ FLIGHT_RESNET = ResNet1dConfig(
     dropout=0.3,
 )
 # What the real sensor may do that 46 flights do not show.
-FLIGHT_ERRORS = AugmentConfig(
+FLIGHT_AUGMENT = AugmentConfig(
     bias_acc_mps2=0.15,
     bias_gyr_radps=0.01,
     noise_acc_mps2=0.1,
     noise_gyr_radps=0.02,
     scale=0.01,
     tilt_deg=1.5,
+    is_mirrored=True,
 )
 
 
 def _flight(
-    network: AnyConfig, *, lfa: bool = True, synthetic: bool = False, **changes: float
+    network: TemporalConfig | ResNet1dConfig,
+    *,
+    representation: Representation = Representation.LAST_BODY,
+    dataset: DatasetName = "nanobench",
+    turn: Turn = "none",
 ) -> TrainConfig:
+    """One budget and one set of sensor errors for every network of flights."""
     return TrainConfig(
-        network=network,
-        representation=Representation.LAST if lfa else Representation.BODY,
-        dataset="synthetic-quadrotor" if synthetic else "nanobench",
+        network=replace(network, channels=representation.channels),
+        representation=representation,
+        dataset=dataset,
         decimate=4,
+        steps=3000,
+        mse_steps=2400,
+        batch=512,
         weight_decay=0.05,
-        augment=FLIGHT_ERRORS,
-        **changes,  # pyright: ignore[reportArgumentType] - fields of TrainConfig
+        augment=replace(FLIGHT_AUGMENT, turn=turn),
     )
 
 
 RUNS: Mapping[str, TrainConfig] = MappingProxyType(
     {
-        "ginio-rd-nanobench": _flight(FLIGHT_RD),
+        "ginio-rd-nanobench": _flight(replace(FLIGHT_RS, covariance="diagonal")),
         "ginio-rs-nanobench": _flight(FLIGHT_RS),
+        "ginio-rs-nanobench-lfa": _flight(FLIGHT_RS, representation=Representation.LAST),
         "resnet1d-nanobench": _flight(FLIGHT_RESNET),
-        "resnet1d-nanobench-body": _flight(FLIGHT_RESNET, lfa=False),
-        "ginio-rs-synthetic": _flight(FLIGHT_RS, synthetic=True),
-        "resnet1d-synthetic": _flight(FLIGHT_RESNET, synthetic=True),
+        "resnet1d-nanobench-so3": _flight(FLIGHT_RESNET, turn="so3"),
+        "resnet1d-nanobench-lfa": _flight(FLIGHT_RESNET, representation=Representation.LAST),
+        "resnet1d-nanobench-body": _flight(FLIGHT_RESNET, representation=Representation.BODY),
+        "ginio-rs-synthetic": _flight(FLIGHT_RS, dataset="synthetic-quadrotor"),
+        "resnet1d-synthetic": _flight(FLIGHT_RESNET, dataset="synthetic-quadrotor"),
     }
 )

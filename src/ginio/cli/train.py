@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ginio.cli.console import CONSOLE
-from ginio.data.sources import Source, open_source
+from ginio.data.sources import LICENCES, Source, open_source
 from ginio.data.windows import WindowSet
 from ginio.presets import RUNS
 from ginio.runtime.checkpoint import Card, save_run
@@ -62,7 +62,9 @@ class Train:
         if self.preset not in RUNS:
             raise ValueError(f"no run {self.preset!r}; expected one of {', '.join(RUNS)}")
         check_device(device)
-        config = replace(RUNS[self.preset], seed=self.seed, device=device)
+        # Compiling takes a minute or two, which a GPU soon makes up for and a short run does not.
+        is_compiled = device.startswith("cuda")
+        config = replace(RUNS[self.preset], seed=self.seed, device=device, is_compiled=is_compiled)
         if self.steps is None:
             return config
         mse_steps = round(config.mse_steps * self.steps / config.steps)
@@ -87,6 +89,7 @@ class Train:
                 "commit": commit(),
                 "versions": versions(),
                 "licence": "Apache-2.0",
+                "data_licence": LICENCES[config.dataset],
             },
         )
 

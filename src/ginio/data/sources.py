@@ -15,6 +15,10 @@ from ginio.data.table import DataError
 DatasetName = Literal["nanobench", "synthetic-quadrotor"]
 RECORDED_HZ = 100.0
 """Samples per second of every dataset here."""
+LICENCES: Mapping[DatasetName, str] = {
+    "nanobench": "BSD-3-Clause, Ullah and Baca, NanoBench, 2026",
+    "synthetic-quadrotor": "Apache-2.0, generated",
+}
 NANOBENCH_VARIABLE = "GINIO_NANOBENCH"
 # Missing flights that an error names.
 NAMED = 5

@@ -1,11 +1,11 @@
 """Everything that decides a training run."""
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 from ginio.core.measurement import Quantity
 from ginio.core.window import Representation
 from ginio.data.augment import AugmentConfig
+from ginio.data.sources import DatasetName
 from ginio.models import AnyConfig
 
 
@@ -16,7 +16,7 @@ class TrainConfig:
     network: AnyConfig
     representation: Representation = Representation.LAST
     quantity: Quantity = Quantity.VELOCITY
-    dataset: Literal["nanobench", "synthetic-quadrotor"] = "nanobench"
+    dataset: DatasetName = "nanobench"
     split: str = "standard"
     decimate: int = 2
     """Recorded samples that are averaged into one sample of a window."""
