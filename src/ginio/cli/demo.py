@@ -1,9 +1,11 @@
 """`ginio demo`: one flight, tracked as recorded and with its sensor remounted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
 from rich.table import Table
 from rich.text import Text
 
@@ -42,9 +44,10 @@ class Demo:
     def __call__(self) -> int:
         """Track, print the table, write the page."""
         runs = self.runs()
-        with CONSOLE.status("preparing a flight"):
-            flight = self.shown_flight()
-        rows = track_all(runs, flight)
+        with one_thread():
+            with CONSOLE.status("preparing a flight"):
+                flight = self.shown_flight()
+            rows = track_all(runs, flight)
         label, baseline = runs
         seen, told = exposures(runs, flight), reading(rows, label=label, baseline=baseline)
         CONSOLE.print(remount_table(rows, f"{flight.recording.name}, {flight.origin}\n{seen}"))
@@ -78,6 +81,17 @@ class Demo:
         if self.data is None:
             return made_flight(self.flight or MADE_KIND)
         return recorded_flight(self.data, self.flight)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute on one core: threads gain little here, and a lot is lost if they must share cores."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def track_all(runs: Mapping[str, Run], flight: ShownFlight) -> list[Row]:
