@@ -7,8 +7,20 @@ from types import MappingProxyType
 from ginio.core.window import Representation
 from ginio.data.augment import AugmentConfig, Turn
 from ginio.data.sources import DatasetName
-from ginio.models import AnyConfig, ResNet1dConfig, TemporalConfig
+from ginio.models import (
+    AirIoConfig,
+    AnyConfig,
+    CanonicalConfig,
+    EqNioConfig,
+    ImuNetConfig,
+    RecurrentConfig,
+    ResNet1dConfig,
+    RoninConfig,
+    TemporalConfig,
+)
 from ginio.training.config import TrainConfig
+
+_REDUCED = RecurrentConfig(encoder=(10, 20), hidden=(20, 40), decoder=28)
 
 NETWORKS: Mapping[str, AnyConfig] = MappingProxyType(
     {
@@ -20,8 +32,22 @@ NETWORKS: Mapping[str, AnyConfig] = MappingProxyType(
         "ginio-rs-paper": TemporalConfig(
             covariance="spectral", norm="batch", determinant_correction=True
         ),
+        # GINIO-A in the paper's two sizes, 0.273M and 0.045M, with attitude, and for live use.
+        "ginio-a": RecurrentConfig(),
+        "ginio-a-reduced": _REDUCED,
+        "ginio-a-attitude": replace(_REDUCED, channels=Representation.BODY_ATTITUDE.channels),
+        "ginio-a-causal": RecurrentConfig(is_causal=True, covariance="spectral"),
+        # GINIO-E: ResNet1D in a frame that turns with the window.
+        "ginio-e": CanonicalConfig(),
         # The baseline without symmetry.
         "resnet1d": ResNet1dConfig(),
+        # Rivals as published.
+        "airio": AirIoConfig(),
+        "airio-attitude": AirIoConfig(channels=Representation.BODY_ATTITUDE.channels),
+        "eqnio-o2": EqNioConfig(),
+        "eqnio-so2": EqNioConfig(group="SO(2)", hidden=128),
+        "imunet": ImuNetConfig(),
+        "ronin": RoninConfig(),
     }
 )
 

@@ -87,7 +87,9 @@ def test_check_of_a_missing_folder_is_refused(
     assert f"{tmp_path / 'gone'}: no such folder" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [["data"], ["data", "flights"], ["data", "chek", "flights"]])
+@pytest.mark.parametrize(
+    "arguments", [["data"], ["data", "flights"], ["data", "cheque", "flights"]]
+)
 def test_data_without_check_points_to_it(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,10 +1,31 @@
 """Every network goes through the compiler and the exporter whole."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
 
+from ginio.models import AnyConfig
+from ginio.presets import NETWORKS
+
 pytestmark = pytest.mark.bare
+
+# One network for each way of computing. IMUNet and RoNIN are made of ResNet1D's layers; AirIO is
+# left out because the compiler breaks its graph at torch's own GRU.
+COMPILED = [n for n in NETWORKS if n.startswith(("ginio-r", "resnet"))]
+COMPILED += ["ginio-a-reduced", "ginio-a-causal", "ginio-e", "eqnio-o2"]
+
+
+@pytest.fixture(params=COMPILED)
+def name(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def config(name: str, config: AnyConfig) -> AnyConfig:
+    """Recurrent networks give few outputs here: every step is written out again in the graph."""
+    return replace(config, window=28) if name.startswith("ginio-a") else config
 
 
 def assert_same(

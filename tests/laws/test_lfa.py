@@ -11,7 +11,11 @@ from ginio.presets import NETWORKS
 from ginio.runtime.frontend import NeuralFrontend
 
 LAW_KEEPERS = [
-    n for n, c in NETWORKS.items() if c.mean_symmetry is Symmetry.SO3 and "paper" not in n
+    n
+    for n, c in NETWORKS.items()
+    if c.mean_symmetry is Symmetry.SO3
+    and c.channels == Representation.LAST.channels
+    and "paper" not in n
 ]
 
 

@@ -69,7 +69,9 @@ def test_unknown_type_is_refused(run: Path) -> None:
 
 def test_unknown_representation_is_refused(run: Path) -> None:
     edit(run, representation="moon")
-    with pytest.raises(CheckpointError, match="one of body, world, last, gravity, .*; found 'moon'"):
+    with pytest.raises(
+        CheckpointError, match=r"one of body, world, last, gravity, .*; found 'moon'"
+    ):
         load_run(run)
 
 

@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ginio.cli.console import CONSOLE
+from ginio.cli.device import DEFAULT_DEVICE, check_device
 from ginio.data.sources import RECORDED_HZ, DatasetName, Source, open_source
 from ginio.data.split import Side
 from ginio.data.windows import WindowSet
@@ -40,6 +41,7 @@ class Evaluate:
     protocol: Annotated[
         ProtocolConfig, tyro.conf.OmitArgPrefixes, tyro.conf.EnumChoicesFromValues
     ] = field(default_factory=ProtocolConfig)
+    device: str = DEFAULT_DEVICE
     json: Path | None = None
     """Write every score of every recording to this file."""
 
@@ -48,6 +50,9 @@ class Evaluate:
         if not self.runs:
             known = ", ".join(shipped())
             raise ValueError(f"no network to score; expected a run directory or one of {known}")
+        check_device(self.device)
+        # TF32 keeps ten bits, and its rounding obeys no law of rotations.
+        torch.backends.cudnn.allow_tf32 = False
         loaded = {name: load(name) for name in self.runs}
         factors = {decimation(run) for run in loaded.values()}
         sources = {factor: self.source(factor) for factor in factors}
@@ -56,8 +61,12 @@ class Evaluate:
             corpus = sources[decimation(run)].corpora[self.side]
             if not scores:
                 scores |= trivial_baselines(corpus, self.protocol)
+            run.network.to(self.device)
             windows = WindowSet(
-                corpus, run.card.network.window, run.card.quantity, self.protocol.attitude
+                corpus.to(self.device),
+                run.card.network.window,
+                run.card.quantity,
+                self.protocol.attitude,
             )
             total = len(corpus.names) * len(self.protocol.tests)
             scores[name] = []

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
-import torch
 import tyro
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ginio.cli.console import CONSOLE
+from ginio.cli.device import DEFAULT_DEVICE, check_device
 from ginio.data.sources import LICENCES, Source, open_source
 from ginio.data.windows import WindowSet
 from ginio.presets import RUNS
@@ -34,7 +34,7 @@ class Train:
     steps: int | None = None
     """Train for another number of steps than the preset's, the same part of them with MSE."""
     seed: int = 0
-    device: str = "cuda" if torch.cuda.is_available() else "cpu"
+    device: str = DEFAULT_DEVICE
 
     def __call__(self) -> int:
         """Train to the end or to Ctrl-C."""
@@ -92,15 +92,6 @@ class Train:
                 "data_licence": LICENCES[config.dataset],
             },
         )
-
-
-def check_device(device: str) -> None:
-    """Refuse a device that is not there, before any data is read."""
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
-        raise ValueError(f"device {device!r} cannot be used: {reason}") from error
 
 
 def make_trainer(config: TrainConfig, source: Source, directory: Path) -> Trainer:

@@ -19,6 +19,8 @@ class Symmetry(Enum):
     NONE = "none"
     O2 = "O(2)"
     """Rotations about the vertical, and reflections that keep it."""
+    SO2 = "SO(2)"
+    """Rotations about the vertical."""
     SO3 = "SO(3)"
 
     def __str__(self) -> str:

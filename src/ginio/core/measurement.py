@@ -99,6 +99,10 @@ class Covariance:
         unit = torch.empty_like(self.log_std).normal_(generator=generator)
         return so3.rotate(self.axes, self.std * unit)
 
+    def to(self, device: torch.device | str) -> "Covariance":
+        """The same on another device."""
+        return Covariance(self.axes.to(device), self.log_std.to(device))
+
     def rotated(self, R_af: Float[Tensor, "*#batch 3 3"]) -> "Covariance":
         """``R Σ Rᵀ``: the same uncertainty in frame a (Eq. 9, 29, 37)."""
         axes = R_af @ self.axes
@@ -125,6 +129,10 @@ class Measurement:
                 "mean and covariance must have the same batch; found "
                 f"{tuple(self.mean.shape)} and {tuple(self.covariance.axes.shape)}"
             )
+
+    def to(self, device: torch.device | str) -> "Measurement":
+        """The same on another device."""
+        return Measurement(self.mean.to(device), self.covariance.to(device), self.quantity)
 
     def rotated(self, R_af: Float[Tensor, "*#batch 3 3"]) -> "Measurement":
         """``(R m, R Σ Rᵀ)``: the interface law as one method (Eq. 2, 3, 8, 22, 23, 27, 28, 31)."""

@@ -21,7 +21,8 @@ CHUNK = 512
 class Odometry:
     """What a network says of one recording, in the world, at the ends of its windows.
 
-    ``measurement`` holds velocities and their covariances; ``p_w`` starts at the true position.
+    ``measurement`` holds velocities and their covariances; ``p_w`` starts at the true position. All
+    of it is on the CPU: paths are many small decompositions, which no accelerator likes.
     """
 
     t: Float64[Tensor, " time"]
@@ -45,7 +46,7 @@ def run_odometry(
     Raises:
         ValueError: the network does not predict velocities, or an attitude does not exist.
     """
-    c = windows.corpus
+    c, last = windows.corpus, last.to(windows.corpus.t.device)
     R_ws = (c.R_ws if windows.attitude is AttitudeSource.TRUTH else c.onboard_R_ws)[last]
     if not bool(torch.isfinite(R_ws).all()):
         raise ValueError(f"attitude {windows.attitude.value!r} does not exist for every sample")
@@ -55,12 +56,13 @@ def run_odometry(
         if R_ms is not None:
             window = window.rotated(R_ms.expand(len(chunk), 3, 3))
         answers.append(frontend.measure(window).rotated(window.R_wf))
-    measurement = join(answers)
+    measurement = join(answers).to("cpu")
     if measurement.quantity is not Quantity.VELOCITY:
         found = measurement.quantity.value
         raise ValueError(f"odometry sums up velocities; found a network of {found}")
-    p_w = c.p_w[last[0]].double() + integrate(c.t[last], measurement.mean.double())
-    return Odometry(c.t[last], p_w, R_ws, measurement)
+    t, start_w = c.t[last].cpu(), c.p_w[last[0]].cpu().double()
+    p_w = start_w + integrate(t, measurement.mean.double())
+    return Odometry(t, p_w, R_ws.cpu(), measurement)
 
 
 def integrate(

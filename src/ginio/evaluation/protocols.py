@@ -61,11 +61,14 @@ def evaluate(
     windows: WindowSet,
     config: ProtocolConfig,
 ) -> Iterator[Score]:
-    """Score a network on every recording of a corpus, one score at a time."""
-    corpus = windows.corpus
+    """Score a network on every recording of a corpus, one score at a time.
+
+    The network answers where the windows are; its answers are judged on the CPU.
+    """
+    corpus = windows.corpus.to("cpu")
     for recording, name in enumerate(corpus.names):
         rows = corpus.rows(recording)
-        last = torch.arange(rows.start, rows.stop, config.stride, device=corpus.t.device)
+        last = torch.arange(rows.start, rows.stop, config.stride)
         nominal = run_odometry(frontend, windows, last, representation)
         for test in config.tests:
             runs: list[dict[str, float]] = []

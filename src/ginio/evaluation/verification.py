@@ -15,8 +15,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from ginio.core.interfaces import Symmetry
-from ginio.core.window import ACC_CHANNEL, IMU_CHANNELS
-from ginio.geometry import so3
+from ginio.core.window import ACC_CHANNEL, IMU_CHANNELS, imu_channels
+from ginio.geometry import frames, so3
 from ginio.geometry.frames import GRAVITY_MPS2
 from ginio.metrics.equivariance import LawErrors, law_errors
 
@@ -27,6 +27,14 @@ HOLDS_BELOW = {torch.float32: 1e-3, torch.float64: 1e-10}
 BROKEN_ABOVE = {torch.float32: 1e-1, torch.float64: 1e-6}
 Verdict = Literal["holds", "ill-conditioned", "BROKEN", "not declared"]
 VERTICAL = "about the vertical"
+MIRRORS = "mirrors that keep the vertical"
+# The kinds of rotations that a declared symmetry is about.
+COVERS: dict[Symmetry, frozenset[str]] = {
+    Symmetry.NONE: frozenset(),
+    Symmetry.SO2: frozenset({VERTICAL}),
+    Symmetry.O2: frozenset({VERTICAL, MIRRORS}),
+    Symmetry.SO3: frozenset({"uniform", "near identity", "half turn", VERTICAL}),
+}
 TrainStep = Callable[[nn.Module, Tensor, Tensor], Tensor]
 
 
@@ -94,7 +102,10 @@ def verify(
             candidate.eval()
             features = random_windows(config.windows, *shape, generator).to(dtype)
             features = features.repeat(config.rotations, 1, 1, 1)
-            for kind, R_ms in rotation_kinds(len(features), generator).items():
+            kinds = rotation_kinds(len(features), generator)
+            if Symmetry.O2 in symmetries:
+                kinds[MIRRORS] = mirrors(len(features), generator)
+            for kind, R_ms in kinds.items():
                 with torch.no_grad():
                     errors = law_errors(candidate, features, R_ms.to(dtype))
                 yield _check(name, dtype, steps, kind, errors, symmetries)
@@ -111,15 +122,29 @@ def rotation_kinds(count: int, generator: torch.Generator) -> dict[str, Float[Te
     }
 
 
+def mirrors(count: int, generator: torch.Generator) -> Float[Tensor, "count 3 3"]:
+    """Reflections in vertical planes."""
+    yaw = 2 * math.pi * torch.rand(count, generator=generator, dtype=torch.float64)
+    return so3.about_z(yaw) @ torch.diag(torch.tensor([1.0, -1.0, 1.0], dtype=torch.float64))
+
+
 def random_windows(
     count: int, channels: int, length: int, generator: torch.Generator
 ) -> Float[Tensor, "count channel 3 length"]:
-    """Windows with the size and smoothness of inertial data: gravity somewhere, and motion."""
+    """Windows with the size and smoothness of inertial data: gravity somewhere, and motion.
+
+    Attitude, if the channels have it, is that of a body which turns steadily.
+    """
     noise = torch.randn(count, channels, 3, length + 8, generator=generator, dtype=torch.float64)
     smooth = noise.unfold(-1, 9, 1).mean(-1) * 3
     up = torch.randn(count, 1, 3, 1, generator=generator, dtype=torch.float64)
-    force = smooth[:, ACC_CHANNEL::IMU_CHANNELS]
+    inertial = imu_channels(channels)
+    force = smooth[:, ACC_CHANNEL:inertial:IMU_CHANNELS]
     force.mul_(2).add_(GRAVITY_MPS2 * up / up.norm(dim=2, keepdim=True))
+    if inertial < channels:
+        start = so3.random(count, generator=generator, dtype=torch.float64).unsqueeze(1)
+        turn = torch.linspace(0, 1, length, dtype=torch.float64)[:, None] * up[:, 0].mT
+        smooth[:, inertial:] = frames.attitude_vectors(start @ so3.exp(turn)).movedim(1, -1)
     return smooth
 
 
@@ -175,7 +200,7 @@ def _summary(absolute: Float[Tensor, " case"], relative: Float[Tensor, " case"])
 
 
 def _verdict(summary: Summary, dtype: torch.dtype, kind: str, declared: Symmetry) -> Verdict:
-    if declared is Symmetry.NONE or (declared is Symmetry.O2 and kind != VERTICAL):
+    if kind not in COVERS[declared]:
         return "not declared"
     if summary.relative_max <= HOLDS_BELOW[dtype]:
         return "holds"

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from ginio.core.interfaces import Network
 from ginio.core.measurement import Covariance
+from ginio.core.window import GYR_CHANNEL, IMU_CHANNELS, imu_channels
 from ginio.geometry import frames, so3
 
 
@@ -30,9 +31,12 @@ def law_errors(
     features: Float[Tensor, "batch channel 3 time"],
     R_ms: Float[Tensor, "batch 3 3"],
 ) -> LawErrors:
-    """Turn each window by its rotation, run again, and compare with the turned answer."""
+    """Turn each window by its rotation, run again, and compare with the turned answer.
+
+    Reflections may stand in for rotations: ``R_ms`` is in O(3).
+    """
     mean_s, axes_s, log_std_s = network(features)
-    mean_m, axes_m, log_std_m = network(R_ms.unsqueeze(1) @ features)
+    mean_m, axes_m, log_std_m = network(turned(R_ms, features))
     expected_mean = so3.rotate(R_ms, mean_s)
     expected = frames.rotate_tensor(R_ms, Covariance(axes_s, log_std_s).matrix())
     mean = (mean_m - expected_mean).norm(dim=-1)
@@ -44,3 +48,16 @@ def law_errors(
         covariance=covariance,
         covariance_relative=covariance / torch.linalg.matrix_norm(expected),
     )
+
+
+def turned(
+    R_ms: Float[Tensor, "batch 3 3"], features: Float[Tensor, "batch channel 3 time"]
+) -> Float[Tensor, "batch channel 3 time"]:
+    """``ρ(R_ms)`` on features, for R_ms in O(3).
+
+    Angular rates are axial: a mirror turns them about beside mirroring them.
+    """
+    inertial = imu_channels(features.shape[1])
+    handedness = torch.ones_like(features[:, :, :1, :1])
+    handedness[:, GYR_CHANNEL:inertial:IMU_CHANNELS] = torch.det(R_ms).sign()[:, None, None, None]
+    return handedness * (R_ms.unsqueeze(1) @ features)

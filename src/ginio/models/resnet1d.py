@@ -83,37 +83,10 @@ class ResNet1d(nn.Module):
     def __init__(self, config: ResNet1dConfig) -> None:
         super().__init__()
         self.config = config
-        channels = config.stem_channels
-        self.stem = nn.Sequential(
-            nn.Conv1d(3 * config.channels, channels, 7, 2, padding=3, bias=False),
-            nn.BatchNorm1d(channels),
-            nn.ReLU(),
-            nn.MaxPool1d(3, 2, padding=1),
-        )
-        layers: list[nn.Module] = []
-        for group, (width, blocks) in enumerate(config.groups):
-            for block in range(blocks):
-                stride = 2 if group > 0 and block == 0 else 1
-                layers.append(BasicBlock(channels, width, stride=stride))
-                channels = width
-        self.residual = nn.Sequential(*layers)
-        self.mean = self._build_head(config)
-        self.log_std = self._build_head(config)
-
-    @staticmethod
-    def _build_head(config: ResNet1dConfig) -> nn.Sequential:
-        return nn.Sequential(
-            nn.Conv1d(config.groups[-1][0], config.head_narrow, 1, bias=False),
-            nn.BatchNorm1d(config.head_narrow),
-            nn.Flatten(),
-            nn.Linear(config.head_narrow * config.feature_times, config.head_hidden),
-            nn.ReLU(),
-            nn.Dropout(config.dropout),
-            nn.Linear(config.head_hidden, config.head_hidden),
-            nn.ReLU(),
-            nn.Dropout(config.dropout),
-            nn.Linear(config.head_hidden, 3),
-        )
+        self.stem = build_stem(config)
+        self.residual = build_residual(config)
+        self.mean = build_head(config, 3)
+        self.log_std = build_head(config, 3)
 
     def forward(
         self, features: Float[Tensor, "batch channel 3 time"]
@@ -123,3 +96,41 @@ class ResNet1d(nn.Module):
         h = self.residual(self.stem(features.flatten(1, 2)))
         log_std = self.log_std(h)
         return self.mean(h), identity_like(log_std), log_std
+
+
+def build_stem(config: ResNet1dConfig) -> nn.Sequential:
+    """The first convolution, at a quarter of the rate."""
+    return nn.Sequential(
+        nn.Conv1d(3 * config.channels, config.stem_channels, 7, 2, padding=3, bias=False),
+        nn.BatchNorm1d(config.stem_channels),
+        nn.ReLU(),
+        nn.MaxPool1d(3, 2, padding=1),
+    )
+
+
+def build_residual(config: ResNet1dConfig) -> nn.Sequential:
+    """The residual groups, each but the first at half the rate of the one before."""
+    channels = config.stem_channels
+    layers: list[nn.Module] = []
+    for group, (width, blocks) in enumerate(config.groups):
+        for block in range(blocks):
+            stride = 2 if group > 0 and block == 0 else 1
+            layers.append(BasicBlock(channels, width, stride=stride))
+            channels = width
+    return nn.Sequential(*layers)
+
+
+def build_head(config: ResNet1dConfig, outputs: int) -> nn.Sequential:
+    """A fully connected block on all channels and times."""
+    return nn.Sequential(
+        nn.Conv1d(config.groups[-1][0], config.head_narrow, 1, bias=False),
+        nn.BatchNorm1d(config.head_narrow),
+        nn.Flatten(),
+        nn.Linear(config.head_narrow * config.feature_times, config.head_hidden),
+        nn.ReLU(),
+        nn.Dropout(config.dropout),
+        nn.Linear(config.head_hidden, config.head_hidden),
+        nn.ReLU(),
+        nn.Dropout(config.dropout),
+        nn.Linear(config.head_hidden, outputs),
+    )

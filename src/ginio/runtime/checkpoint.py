@@ -61,7 +61,7 @@ def save_run(directory: Path, card: Card, network: nn.Module) -> None:
     """Write card and weights, each whole or not at all."""
     directory.mkdir(parents=True, exist_ok=True)
     document = {
-        "network": {"type": type(card.network).__name__, **dataclasses.asdict(card.network)},
+        "network": _tagged(card.network),
         "representation": card.representation.value,
         "quantity": card.quantity.value,
         "rate_hz": card.rate_hz,
@@ -116,12 +116,23 @@ def read_card(path: Path) -> Card:
     )
 
 
+def _tagged(config: AnyConfig) -> dict[str, Any]:
+    """A config as a document that names its type, and those of the configs it holds."""
+    values = {f.name: getattr(config, f.name) for f in dataclasses.fields(config)}
+    nested = {k: _tagged(v) for k, v in values.items() if isinstance(v, AnyConfig)}
+    return {"type": type(config).__name__, **values, **nested}
+
+
 def _network_config(path: Path, document: Any) -> AnyConfig:
     kind = document.pop("type", None) if isinstance(document, dict) else None
     if kind not in _CONFIGS:
         raise CheckpointError(f"{path}: type must be one of {sorted(_CONFIGS)}; found {kind!r}")
+    values: dict[str, Any] = {
+        key: _network_config(path, value) if isinstance(value, dict) else _tuples(value)
+        for key, value in document.items()
+    }
     try:
-        return _CONFIGS[kind](**{key: _tuples(value) for key, value in document.items()})
+        return _CONFIGS[kind](**values)
     except (TypeError, ValueError) as error:
         raise CheckpointError(f"{path}: {error}") from error
 
