@@ -15,6 +15,7 @@ from rich.table import Table
 
 from ginio.cli.console import CONSOLE
 from ginio.cli.device import DEFAULT_DEVICE, check_device
+from ginio.data.correction import Truth
 from ginio.data.sources import RECORDED_HZ, DatasetName, Source, open_source
 from ginio.data.split import Side
 from ginio.data.windows import WindowSet
@@ -38,6 +39,8 @@ class Evaluate:
     """Where the dataset lies, if it is not generated."""
     split: str = "standard"
     side: Side = "test"
+    truth: Truth = "published"
+    """Motion capture as published, or put onto the IMU's frame and clock by each flight itself."""
     protocol: Annotated[
         ProtocolConfig, tyro.conf.OmitArgPrefixes, tyro.conf.EnumChoicesFromValues
     ] = field(default_factory=ProtocolConfig)
@@ -79,23 +82,35 @@ class Evaluate:
                         f"{escape(name)}: {len(scores[name])} of {total}, {score.recording}"
                     )
         source = next(iter(sources.values()))
-        CONSOLE.print(score_table(scores, f"{self.dataset}, {source.split} split, {self.side}"))
+        CONSOLE.print(score_table(scores, self.title(source)))
         if self.json is not None:
             self.json.parent.mkdir(parents=True, exist_ok=True)
             document = self.document(scores, source)
             self.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
         return 0
 
+    def title(self, source: Source) -> str:
+        """What was scored, against which truth if not the published one."""
+        truth = "" if self.truth == "published" else f", {self.truth} truth"
+        return f"{self.dataset}, {source.split} split, {self.side}{truth}"
+
     def source(self, decimate_by: int) -> Source:
         """The data at one rate."""
-        return open_source(self.dataset, split=self.split, decimate_by=decimate_by, root=self.data)
+        return open_source(
+            self.dataset,
+            split=self.split,
+            decimate_by=decimate_by,
+            root=self.data,
+            truth=self.truth,
+        )
 
     def document(self, scores: Mapping[str, Sequence[Score]], source: Source) -> dict[str, Any]:
         """Every figure with what made it."""
         protocol = asdict(self.protocol) | {"attitude": self.protocol.attitude.value}
         return {
             "command": f"ginio evaluate {' '.join(self.runs)} --dataset {self.dataset} "
-            f"--split {self.split} --side {self.side}",
+            f"--split {self.split} --side {self.side} --truth {self.truth}",
+            "truth": self.truth,
             "split_sha256": source.split_sha256,
             "commit": commit(),
             "versions": versions(),

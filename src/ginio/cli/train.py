@@ -45,7 +45,11 @@ class Train:
             config = self.config(device)
             with CONSOLE.status("reading data"):
                 source = open_source(
-                    config.dataset, split=config.split, decimate_by=config.decimate, root=self.data
+                    config.dataset,
+                    split=config.split,
+                    decimate_by=config.decimate,
+                    root=self.data,
+                    truth=config.truth,
                 )
             trainer = make_trainer(config, source, directory)
             if trainer.resume():

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from ginio.core.recording import Recording
 from ginio.data import cache, synthetic
 from ginio.data.corpus import Corpus, decimate
+from ginio.data.correction import Truth, corrected
 from ginio.data.readers import nanobench
 from ginio.data.split import SIDES, Side, Split
 from ginio.data.table import DataError
@@ -37,7 +39,12 @@ class Source:
 
 
 def open_source(
-    dataset: DatasetName, *, split: str, decimate_by: int, root: Path | None = None
+    dataset: DatasetName,
+    *,
+    split: str,
+    decimate_by: int,
+    root: Path | None = None,
+    truth: Truth = "published",
 ) -> Source:
     """Corpora of a dataset.
 
@@ -46,13 +53,14 @@ def open_source(
         split: name of a split that ships with the package; the synthetic quadrotor has its own.
         decimate_by: recorded samples averaged into one.
         root: where the dataset lies; without it, the environment variable GINIO_NANOBENCH.
+        truth: as published, or put onto the IMU's frame and clock by `correction`.
     """
     if dataset == "synthetic-quadrotor":
-        return _synthetic(decimate_by)
-    return _nanobench(root or _root_from_environment(), split, decimate_by)
+        return _synthetic(decimate_by, truth)
+    return _nanobench(root or _root_from_environment(), split, decimate_by, truth)
 
 
-def _nanobench(root: Path, split_name: str, factor: int) -> Source:
+def _nanobench(root: Path, split_name: str, factor: int, truth: Truth) -> Source:
     split = Split.load("nanobench", split_name)
     found = dict(
         cache.cached(
@@ -70,22 +78,27 @@ def _nanobench(root: Path, split_name: str, factor: int) -> Source:
                 f"all {len(split[side])} flights, with the published content",
             )
         recordings = [found[content] for content in split[side].values()]
-        corpora[side] = Corpus.join(decimate(recordings, factor))
+        corpora[side] = _joined(recordings, factor, truth)
     return Source(corpora, RECORDED_HZ / factor, split_name, split.sha256)
 
 
-def _synthetic(factor: int) -> Source:
+def _synthetic(factor: int, truth: Truth) -> Source:
     config = synthetic.QuadrotorConfig()
     corpora: dict[Side, Corpus] = {
-        side: Corpus.join(
-            decimate(
-                synthetic.fly(config, SYNTHETIC_FLIGHTS[side], seed=SYNTHETIC_SEEDS[side]), factor
-            )
+        side: _joined(
+            synthetic.fly(config, SYNTHETIC_FLIGHTS[side], seed=SYNTHETIC_SEEDS[side]),
+            factor,
+            truth,
         )
         for side in SIDES
     }
     seeds = "-".join(f"{SYNTHETIC_SEEDS[s]}x{SYNTHETIC_FLIGHTS[s]}" for s in SIDES)
     return Source(corpora, config.rate_hz / factor, "generated", f"seeds-{seeds}")
+
+
+def _joined(recordings: Sequence[Recording], factor: int, truth: Truth) -> Corpus:
+    chosen = corrected(recordings) if truth == "corrected" else recordings
+    return Corpus.join(decimate(chosen, factor))
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from ginio.core.measurement import Quantity
 from ginio.core.window import Representation
 from ginio.data.augment import AugmentConfig
+from ginio.data.correction import Truth
 from ginio.data.sources import DatasetName
 from ginio.models import AnyConfig
 
@@ -18,6 +19,7 @@ class TrainConfig:
     quantity: Quantity = Quantity.VELOCITY
     dataset: DatasetName = "nanobench"
     split: str = "standard"
+    truth: Truth = "published"
     decimate: int = 2
     """Recorded samples that are averaged into one sample of a window."""
     steps: int = 1600
