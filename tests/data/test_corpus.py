@@ -202,3 +202,15 @@ def test_the_attitude_of_windows_is_the_one_asked_for() -> None:
         windows = WindowSet(corpus, 4, Quantity.VELOCITY, attitude)
         assert torch.equal(windows.windows(last).R_ws, R_ws[windows.index(last)])
         assert torch.equal(windows.motion_w(last), corpus.v_w[last])
+
+
+def test_a_part_of_a_corpus_is_the_recording_it_was_made_of() -> None:
+    made = [recording(40, torch.float32), recording(30, torch.float32)]
+    joined = Corpus.join(made)
+    for number, whole in enumerate(made):
+        alone, again = joined.part(number), joined.recording(number)
+        assert alone.names == (whole.name,)
+        assert torch.equal(alone.start, torch.zeros(len(whole.imu), dtype=torch.int64))
+        assert torch.equal(again.imu.acc_s, whole.imu.acc_s)
+        assert torch.equal(again.truth.R_ws, whole.truth.R_ws)
+        assert again.onboard_R_ws is None

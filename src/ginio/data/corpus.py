@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
-from ginio.core.recording import Recording
+from ginio.core.recording import ImuSequence, Recording, Trajectory
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,21 @@ class Corpus:
         """The samples of one recording."""
         ends = [*self.first[1:].tolist(), len(self)]
         return slice(int(self.first[recording]), ends[recording])
+
+    def part(self, recording: int) -> "Corpus":
+        """One recording as a corpus of its own."""
+        return Corpus.join([self.recording(recording)])
+
+    def recording(self, recording: int) -> Recording:
+        """One recording, as it was before it was joined to others."""
+        rows = self.rows(recording)
+        t, onboard = self.t[rows], self.onboard_R_ws[rows]
+        return Recording(
+            self.names[recording],
+            ImuSequence(t, self.acc_s[rows], self.gyr_s[rows]),
+            Trajectory(t, self.R_ws[rows], self.p_w[rows], self.v_w[rows]),
+            onboard if bool(torch.isfinite(onboard).all()) else None,
+        )
 
     def remounted(self, R_ms: Float[Tensor, "3 3"]) -> "Corpus":
         """Every recording as a sensor mounted in frame m would have made it."""

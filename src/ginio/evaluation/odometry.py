@@ -1,5 +1,6 @@
 """Network-only odometry: predicted velocities, turned into the world and summed up."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -9,12 +10,13 @@ from torch import Tensor
 from ginio.core.interfaces import Frontend
 from ginio.core.measurement import Covariance, Measurement, Quantity
 from ginio.core.sensor import gravity_w
-from ginio.core.window import Representation
+from ginio.core.window import Representation, SensorWindow
 from ginio.data.corpus import Corpus
 from ginio.data.windows import AttitudeSource, WindowSet
 from ginio.geometry import so3
 
 CHUNK = 512
+Disturb = Callable[[SensorWindow], SensorWindow]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +39,13 @@ def run_odometry(
     last: Int64[Tensor, " time"],
     representation: Representation,
     R_ms: Float[Tensor, "3 3"] | None = None,
+    disturb: Disturb | None = None,
 ) -> Odometry:
     """Predict the velocity at each window's end and integrate.
 
     ``R_ms`` turns the vectors that are handed to the network (the rotation test ``vectors``), and
-    the answers are turned back.
+    the answers are turned back. ``disturb`` changes windows before they are written in a frame; the
+    answers are brought to the world by the attitude that it leaves the last sample.
 
     Raises:
         ValueError: the network does not predict velocities, or an attitude does not exist.
@@ -52,7 +56,8 @@ def run_odometry(
         raise ValueError(f"attitude {windows.attitude.value!r} does not exist for every sample")
     answers: list[Measurement] = []
     for chunk in last.split(CHUNK):
-        window = windows.windows(chunk).represent(representation)
+        felt = windows.windows(chunk)
+        window = (felt if disturb is None else disturb(felt)).represent(representation)
         if R_ms is not None:
             window = window.rotated(R_ms.expand(len(chunk), 3, 3))
         answers.append(frontend.measure(window).rotated(window.R_wf))

@@ -30,6 +30,7 @@ from ginio.metrics.uncertainty import coverage
 RotationTest = Literal["ID/ID", "ID/SO(3) vectors", "ID/SO(3) remount"]
 TESTS: tuple[RotationTest, ...] = ("ID/ID", "ID/SO(3) vectors", "ID/SO(3) remount")
 RTE_S = 1.0
+STANDING_STILL, STRAPDOWN = "standing still", "strapdown"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,24 +177,31 @@ def law_errors(found: Measurement, nominal: Measurement) -> dict[str, float]:
 
 def trivial_baselines(corpus: Corpus, config: ProtocolConfig) -> dict[str, list[Score]]:
     """Standing still, and strapdown integration of the IMU from the true first state."""
-    scores: dict[str, list[Score]] = {"standing still": [], "strapdown": []}
+    scores: dict[str, list[Score]] = {STANDING_STILL: [], STRAPDOWN: []}
     for recording, name in enumerate(corpus.names):
-        rows = corpus.rows(recording)
-        last = torch.arange(rows.start, rows.stop, config.stride, device=corpus.t.device)
-        p_true, v_true = corpus.p_w[last].double(), corpus.v_w[last].double()
-        v_strapdown = strapdown(corpus, recording)
-        p_strapdown = p_true[0] + integrate(corpus.t[rows], v_strapdown)
-        estimates = {
-            "standing still": (p_true[:1].expand_as(p_true), torch.zeros_like(v_true)),
-            "strapdown": (p_strapdown[:: config.stride], v_strapdown[:: config.stride]),
-        }
-        step = max(1, round(RTE_S / float(corpus.t[last].diff().median())))
-        for label, (p, v) in estimates.items():
-            metrics = path_metrics(p_true, p, corpus.R_ws[last].double(), step)
-            metrics["velocity_rmse"] = float(trajectory.velocity_rmse(v_true, v))
+        for label, metrics in trivial_errors(corpus, recording, config.stride).items():
             for test in config.tests:
                 scores[label].append(Score(name, test, config.attitude.value, metrics))
     return scores
+
+
+def trivial_errors(corpus: Corpus, recording: int, stride: int) -> dict[str, dict[str, float]]:
+    """Path and velocity errors of the two baselines on one recording."""
+    rows = corpus.rows(recording)
+    last = torch.arange(rows.start, rows.stop, stride, device=corpus.t.device)
+    p_true, v_true = corpus.p_w[last].double(), corpus.v_w[last].double()
+    v_strapdown = strapdown(corpus, recording)
+    p_strapdown = p_true[0] + integrate(corpus.t[rows], v_strapdown)
+    estimates = {
+        STANDING_STILL: (p_true[:1].expand_as(p_true), torch.zeros_like(v_true)),
+        STRAPDOWN: (p_strapdown[::stride], v_strapdown[::stride]),
+    }
+    step = max(1, round(RTE_S / float(corpus.t[last].diff().median())))
+    return {
+        label: path_metrics(p_true, p, corpus.R_ws[last].double(), step)
+        | {"velocity_rmse": float(trajectory.velocity_rmse(v_true, v))}
+        for label, (p, v) in estimates.items()
+    }
 
 
 def mean_of(runs: Sequence[Mapping[str, float]]) -> dict[str, float]:
