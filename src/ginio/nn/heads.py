@@ -73,15 +73,24 @@ class SpectralCovariance(nn.Module):
     def forward(
         self, vectors: Float[Tensor, "batch 3 3"]
     ) -> tuple[Float[Tensor, "batch 3 3"], Float[Tensor, "batch 3"]]:
-        """Axes V and λ; the rows of the input are the vectors ``a_i``."""
-        a = vectors.mT
-        gram = a.mT @ a
-        axes = polar(a, proper=self.determinant_correction)
-        return axes, self.log_std(gram[:, self.upper[0], self.upper[1]])
+        """Axes V and λ; the rows of the input are the vectors ``a_i``.
+
+        In float32 or better: axes that are orthonormal to three digits would be none.
+        """
+        with torch.autocast(vectors.device.type, enabled=False):
+            a = _precise(vectors).mT
+            gram = a.mT @ a
+            axes = polar(a, proper=self.determinant_correction)
+            return axes, self.log_std(gram[:, self.upper[0], self.upper[1]])
 
     def penalty(self, vectors: Float[Tensor, "batch 3 3"]) -> Float[Tensor, " batch"]:
         """How far the vectors are from orthonormal; the same in every frame."""
-        return non_degeneracy_penalty(vectors.mT)
+        with torch.autocast(vectors.device.type, enabled=False):
+            return non_degeneracy_penalty(_precise(vectors).mT)
+
+
+def _precise(vectors: Float[Tensor, "batch 3 3"]) -> Float[Tensor, "batch 3 3"]:
+    return vectors.float() if vectors.dtype is torch.bfloat16 else vectors
 
 
 class DiagonalCovariance(nn.Module):

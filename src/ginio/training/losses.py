@@ -16,12 +16,17 @@ Loss = Callable[[Network, Float[Tensor, "batch channel 3 time"], Target], Float[
 
 
 def predict(network: Network, features: Float[Tensor, "batch channel 3 time"]) -> Prediction:
-    """Mean, covariance and the mean of the network's own penalty, zero if it has none."""
+    """Mean, covariance and the mean of the network's own penalty, zero if it has none.
+
+    In the precision of the features, whatever the network's passes run in.
+    """
     if isinstance(network, RegularisedNetwork):
         mean, axes, log_std, penalty = network.regularised(features)
-        return mean, Covariance(axes, log_std), penalty.mean()
-    mean, axes, log_std = network(features)
-    return mean, Covariance(axes, log_std), mean.new_zeros(())
+    else:
+        mean, axes, log_std = network(features)
+        penalty = features.new_zeros(())
+    mean, axes, log_std = mean.to(features), axes.to(features), log_std.to(features)
+    return mean, Covariance(axes, log_std), penalty.to(features).mean()
 
 
 def mse(mean: Float[Tensor, "batch 3"], target: Target) -> Float[Tensor, ""]:

@@ -24,7 +24,7 @@ from ginio.data.windows import WindowSet, target_f
 from ginio.metrics.trajectory import velocity_rmse
 from ginio.training import processes
 from ginio.training.config import TrainConfig
-from ginio.training.losses import LikelihoodLoss, WarmUpLoss, predict
+from ginio.training.losses import LikelihoodLoss, Prediction, WarmUpLoss, predict
 
 STATE_FILE = "state.safetensors"
 LOG_FILE = "log.jsonl"
@@ -64,9 +64,11 @@ class Trainer:
         self.optimiser = torch.optim.AdamW(
             self.network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
         )
-        ask = torch.compile(predict) if config.is_compiled else predict
-        self.warm_up = WarmUpLoss(penalty_weight=config.penalty_weight, predict=ask)
-        self.likelihood = LikelihoodLoss(penalty_weight=config.penalty_weight, predict=ask)
+        self.ask = torch.compile(predict) if config.is_compiled else predict
+        self.warm_up = WarmUpLoss(penalty_weight=config.penalty_weight, predict=self._predict)
+        self.likelihood = LikelihoodLoss(
+            penalty_weight=config.penalty_weight, predict=self._predict
+        )
         self.step = 0
         directory.mkdir(parents=True, exist_ok=True)
 
@@ -96,9 +98,8 @@ class Trainer:
             group["lr"] = self.learning_rate(step)
         self.network.train()
         features, target = self.batch(step)
-        with torch.autocast(features.device.type, torch.bfloat16, enabled=config.bfloat16):
-            objective = self.warm_up if step <= config.mse_steps else self.likelihood
-            loss = objective(self._network(), features, target)
+        objective = self.warm_up if step <= config.mse_steps else self.likelihood
+        loss = objective(self._network(), features, target)
         if not bool(torch.isfinite(loss)):
             save_file({"features": features, "target": target}, self.directory / BAD_BATCH_FILE)
             raise DivergedError(
@@ -175,6 +176,10 @@ class Trainer:
                 moments["step"] = moments["step"].cpu()
                 self.optimiser.state[parameter] = moments
         return True
+
+    def _predict(self, network: Network, features: Tensor) -> Prediction:
+        with torch.autocast(features.device.type, torch.bfloat16, enabled=self.config.bfloat16):
+            return self.ask(network, features)
 
     def _network(self) -> Network:
         assert isinstance(self.network, Network)
