@@ -55,6 +55,27 @@ class RegularisedNetwork(Protocol):
 
 
 @runtime_checkable
+class SequenceNetwork(Protocol):
+    """A recurrent network that tells the motion at many samples of a window."""
+
+    @property
+    def labels(self) -> tuple[int, ...]:
+        """The sample of a window at which each output tells the motion."""
+        ...
+
+    def regularised_sequence(
+        self, features: Float[Tensor, "batch channel 3 time"]
+    ) -> tuple[
+        Float[Tensor, "batch output 3"],
+        Float[Tensor, "batch output 3 3"],
+        Float[Tensor, "batch output 3"],
+        Float[Tensor, " batch"],
+    ]:
+        """A measurement for each label, and a penalty for each window."""
+        ...
+
+
+@runtime_checkable
 class NetworkConfig(Protocol):
     """A frozen description of a network, with the symmetry the laws will hold it to."""
 

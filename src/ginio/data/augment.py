@@ -15,6 +15,8 @@ from ginio.core.window import SensorWindow, Window
 from ginio.geometry import so3
 
 Turn = Literal["none", "yaw", "quarter", "so3"]
+Motion = Float[Tensor, "batch *output 3"]
+"""One motion of each window, or several."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,33 +59,35 @@ def disturb(
 
 
 def mirror(
-    window: SensorWindow, motion_w: Float[Tensor, "batch 3"], generator: torch.Generator
-) -> tuple[SensorWindow, Float[Tensor, "batch 3"]]:
+    window: SensorWindow, motion_w: Motion, generator: torch.Generator
+) -> tuple[SensorWindow, Motion]:
     """Mirror a random half of the windows, sensor, attitude, world and motion together.
 
     A mirrored flight is a flight. Force and motion are polar vectors and turn by the mirror M,
     angular rate is axial and turns by -M, and ``M R_ws M`` is a rotation again.
     """
     heads = torch.rand(len(motion_w), 1, generator=generator, device=motion_w.device) < 0.5
-    m = torch.ones_like(motion_w)
+    m = torch.ones_like(window.acc_s[:, 0])
     m[:, 1:2] -= 2 * heads.to(m)
     sign = m.prod(-1, keepdim=True)
     M_s, axial = m.unsqueeze(1), (sign * m).unsqueeze(1)
     R_ws = m[:, None, :, None] * window.R_ws * m[:, None, None, :]
-    return SensorWindow(M_s * window.acc_s, axial * window.gyr_s, R_ws), m * motion_w
+    return SensorWindow(M_s * window.acc_s, axial * window.gyr_s, R_ws), _each(
+        m, motion_w
+    ) * motion_w
 
 
 def turn(
     window: Window,
-    target_f: Float[Tensor, "batch 3"],
+    target_f: Motion,
     kind: Turn,
     generator: torch.Generator,
-) -> tuple[Window, Float[Tensor, "batch 3"]]:
+) -> tuple[Window, Motion]:
     """Rotate windows and their targets alike, each window by a rotation of its own."""
     if kind == "none":
         return window, target_f
     R_af = rotations(kind, len(target_f), generator).to(target_f)
-    return window.rotated(R_af), so3.rotate(R_af, target_f)
+    return window.rotated(R_af), so3.rotate(_each(R_af, target_f), target_f)
 
 
 def rotations(kind: Turn, count: int, generator: torch.Generator) -> Float[Tensor, "count 3 3"]:
@@ -143,6 +147,11 @@ def _measured(
     if noise:
         signal = signal + noise * _normal(signal, generator)
     return signal
+
+
+def _each(of_window: Tensor, motion: Motion) -> Tensor:
+    """What belongs to a window, for every motion of it."""
+    return of_window.unsqueeze(1) if motion.ndim == 3 else of_window
 
 
 def _normal(like: Tensor, generator: torch.Generator) -> Tensor:

@@ -54,7 +54,20 @@ class WindowSet:
         begin = torch.maximum(last - self.length + 1, c.start[last])
         return c.p_w[last] - c.p_w[begin]
 
+    def motions_w(
+        self, last: Int64[Tensor, " batch"], labels: tuple[int, ...]
+    ) -> Float[Tensor, "batch output 3"]:
+        """The true velocities at some samples of those windows, in the world."""
+        return self.corpus.v_w[self.index(last)[:, labels]]
+
 
 def target_f(window: Window, motion_w: Float[Tensor, "batch 3"]) -> Float[Tensor, "batch 3"]:
     """The true motion in the windows' own frame, which is where networks answer."""
     return so3.rotate(window.R_wf.mT, motion_w)
+
+
+def targets_s(
+    window: SensorWindow, motion_w: Float[Tensor, "batch output 3"], labels: tuple[int, ...]
+) -> Float[Tensor, "batch output 3"]:
+    """True motions at some samples, each in the sensor frame of its own time."""
+    return so3.rotate(window.R_ws[:, labels].mT, motion_w)

@@ -16,7 +16,7 @@ from ginio.core.interfaces import Symmetry
 from ginio.core.window import ATTITUDE_CHANNELS, IMU_CHANNELS
 from ginio.geometry import so3
 from ginio.geometry.so3 import identity_like
-from ginio.models.checks import check_features
+from ginio.models.checks import check_features, labelled_samples
 
 KERNEL, STRIDE = 7, 3
 SAMPLES_PER_OUTPUT = STRIDE**2
@@ -102,8 +102,7 @@ class AirIo(nn.Module):
         sample; at the very end the backward direction has seen nothing.
         """
         check_features(features, self.config.window, self.config.channels)
-        surplus = (self.config.window - 1) % SAMPLES_PER_OUTPUT
-        h = self.encode(features[..., surplus:])[:, -2]
+        h = self.encode(features[..., self.surplus :])[:, -2]
         log_std = self._log_std(h)
         return self.mean(h), identity_like(log_std), log_std
 
@@ -118,6 +117,28 @@ class AirIo(nn.Module):
         h = self.encode(features)
         log_std = self._log_std(h)
         return self.mean(h), identity_like(log_std), log_std
+
+    @property
+    def surplus(self) -> int:
+        """First samples of a window that are dropped."""
+        return (self.config.window - 1) % SAMPLES_PER_OUTPUT
+
+    @property
+    def labels(self) -> tuple[int, ...]:
+        """The samples of a window whose motion its outputs tell, as published."""
+        return labelled_samples(self.config.window, self.surplus)
+
+    def regularised_sequence(
+        self, features: Float[Tensor, "batch channel 3 time"]
+    ) -> tuple[
+        Float[Tensor, "batch output 3"],
+        Float[Tensor, "batch output 3 3"],
+        Float[Tensor, "batch output 3"],
+        Float[Tensor, " batch"],
+    ]:
+        """A measurement for each label of a window, and no penalty."""
+        mean, axes, log_std = self.sequence(features[..., self.surplus :])
+        return mean, axes, log_std, torch.zeros_like(mean[:, 0, 0])
 
     def encode(
         self, features: Float[Tensor, "batch channel 3 time"]

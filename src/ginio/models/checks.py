@@ -1,4 +1,4 @@
-"""What every network and its config refuse before anything is computed."""
+"""What several networks share: what they refuse, and where the outputs of recurrent ones lie."""
 
 from typing import Any, get_args
 
@@ -33,3 +33,12 @@ def check_choice(name: str, value: str, literal: Any) -> None:
     """Refuse a value that is not one of a Literal's."""
     if value not in get_args(literal):
         raise ValueError(f"{name} must be one of {', '.join(get_args(literal))}; found {value!r}")
+
+
+def labelled_samples(window: int, surplus: int) -> tuple[int, ...]:
+    """Samples whose motion AirIO's outputs tell, of a window whose first samples are dropped.
+
+    One output for each started nine; the first tells the fifteenth sample, and the last ones the
+    window's last.
+    """
+    return tuple(min(first + 14, window - 1) for first in range(surplus, window, 9))

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from ginio.core.interfaces import Symmetry
 from ginio.core.window import ACC_CHANNEL, IMU_CHANNELS, imu_channels
 from ginio.geometry.frames import GRAVITY_MPS2
-from ginio.models.checks import check_choice, check_features
+from ginio.models.checks import check_choice, check_features, labelled_samples
 from ginio.nn.heads import DiagonalCovariance, SpectralCovariance
 from ginio.nn.linear import VectorConv, VectorLinear
 from ginio.nn.nonlinear import DirectionalReLU, VectorBracket
@@ -192,13 +192,46 @@ class RecurrentNetwork(nn.Module):
         alignment, is the last sample; at the very end the backward direction has seen nothing.
         """
         check_features(features, self.config.window, self.config.channels)
-        is_causal = self.config.is_causal
-        surplus = (self.config.window - (0 if is_causal else 1)) % SAMPLES_PER_OUTPUT
-        h = self.encode(features[..., surplus:])
+        h = self.encode(features[..., self.surplus :])
         for layer in self.recurrent:
             h = layer(h)
-        mean, vectors = self.decode(h[-1:] if is_causal else h[-2:-1])
+        mean, vectors = self.decode(h[-1:] if self.config.is_causal else h[-2:-1])
         return mean.squeeze(1), vectors.squeeze(1)
+
+    @property
+    def surplus(self) -> int:
+        """First samples of a window that are dropped."""
+        window = self.config.window
+        return (window if self.config.is_causal else window - 1) % SAMPLES_PER_OUTPUT
+
+    @property
+    def labels(self) -> tuple[int, ...]:
+        """The samples of a window whose motion its outputs tell.
+
+        Of a causal network, the newest that each has seen; else AirIO's.
+        """
+        window, surplus = self.config.window, self.surplus
+        if self.config.is_causal:
+            return tuple(range(surplus + SAMPLES_PER_OUTPUT - 1, window, SAMPLES_PER_OUTPUT))
+        return labelled_samples(window, surplus)
+
+    def regularised_sequence(
+        self, features: Float[Tensor, "batch channel 3 time"]
+    ) -> tuple[
+        Float[Tensor, "batch output 3"],
+        Float[Tensor, "batch output 3 3"],
+        Float[Tensor, "batch output 3"],
+        Float[Tensor, " batch"],
+    ]:
+        """A measurement for each label of a window, and the penalty averaged over them."""
+        h = self.encode(features[..., self.surplus :])
+        for layer in self.recurrent:
+            h = layer(h)
+        mean, vectors = self.decode(h)
+        axes, log_std = self.covariance(vectors.flatten(0, 1))
+        outputs = mean.shape[:2]
+        penalty = self.covariance.penalty(vectors.flatten(0, 1)).unflatten(0, outputs)
+        return mean, axes.unflatten(0, outputs), log_std.unflatten(0, outputs), penalty.mean(1)
 
     def sequence(self, features: Float[Tensor, "batch channel 3 time"]) -> Measurements:
         """A measurement for every nine samples of a sequence of any length.

@@ -1,6 +1,7 @@
 """Everything that decides a training run."""
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from ginio.core.measurement import Quantity
 from ginio.core.window import Representation
@@ -8,6 +9,9 @@ from ginio.data.augment import AugmentConfig
 from ginio.data.correction import Truth
 from ginio.data.sources import DatasetName
 from ginio.models import AnyConfig
+
+Fitted = Literal["all", "covariance"]
+_OWN_FRAMES = (Representation.BODY, Representation.BODY_ATTITUDE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +34,11 @@ class TrainConfig:
     gradient_norm: float = 1.0
     mse_steps: int = 1200
     """Steps of MSE before the likelihood takes over; ``steps`` for MSE throughout."""
+    fitted: Fitted = "all"
+    """Everything, or Σ alone on the mean of a network that is given."""
+    is_sequence: bool = False
+    """Whether a recurrent network learns from all its outputs, each in the sensor frame of its own
+    time, or from the one at the window's end."""
     penalty_weight: float = 1e-2
     ema: float = 0.995
     """Decay of the averaged weights, which are the ones validated and kept."""
@@ -50,6 +59,13 @@ class TrainConfig:
                 f"windows in the {self.representation.value!r} representation have "
                 f"{self.representation.channels} vector channels; found a network of "
                 f"{self.network.channels}"
+            )
+        if self.is_sequence and (
+            self.representation not in _OWN_FRAMES or self.quantity is not Quantity.VELOCITY
+        ):
+            raise ValueError(
+                "sequences are learnt as velocities in the 'body' or 'body+attitude' "
+                f"representation; found {self.quantity.value} in {self.representation.value!r}"
             )
         if not 0 <= self.ema < 1:
             raise ValueError(f"ema must be in [0, 1); found {self.ema}")

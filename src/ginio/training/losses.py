@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from jaxtyping import Float
 from torch import Tensor
 
-from ginio.core.interfaces import Network, RegularisedNetwork
+from ginio.core.interfaces import Network, RegularisedNetwork, SequenceNetwork
 from ginio.core.measurement import Covariance
 
-Target = Float[Tensor, "batch 3"]
-Prediction = tuple[Float[Tensor, "batch 3"], Covariance, Float[Tensor, ""]]
+Target = Float[Tensor, "batch *output 3"]
+Prediction = tuple[Float[Tensor, "batch *output 3"], Covariance, Float[Tensor, ""]]
 Predict = Callable[[Network, Float[Tensor, "batch channel 3 time"]], Prediction]
 Loss = Callable[[Network, Float[Tensor, "batch channel 3 time"], Target], Float[Tensor, ""]]
 
@@ -29,7 +29,17 @@ def predict(network: Network, features: Float[Tensor, "batch channel 3 time"]) -
     return mean, Covariance(axes, log_std), penalty.to(features).mean()
 
 
-def mse(mean: Float[Tensor, "batch 3"], target: Target) -> Float[Tensor, ""]:
+def predict_sequence(
+    network: Network, features: Float[Tensor, "batch channel 3 time"]
+) -> Prediction:
+    """The same of every output of a recurrent network."""
+    assert isinstance(network, SequenceNetwork)
+    mean, axes, log_std, penalty = network.regularised_sequence(features)
+    mean, axes, log_std = mean.to(features), axes.to(features), log_std.to(features)
+    return mean, Covariance(axes, log_std), penalty.to(features).mean()
+
+
+def mse(mean: Float[Tensor, "batch *output 3"], target: Target) -> Float[Tensor, ""]:
     """``|y - m̂|²`` averaged over windows (Eq. 39)."""
     return (target - mean).square().sum(-1).mean()
 

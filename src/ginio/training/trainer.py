@@ -17,14 +17,15 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
-from ginio.core.interfaces import Network
+from ginio.core.interfaces import Network, SequenceNetwork
 from ginio.core.measurement import Covariance
 from ginio.data.augment import disturb, mirror, turn
-from ginio.data.windows import WindowSet, target_f
+from ginio.data.windows import WindowSet, target_f, targets_s
 from ginio.metrics.trajectory import velocity_rmse
 from ginio.training import processes
 from ginio.training.config import TrainConfig
-from ginio.training.losses import LikelihoodLoss, Prediction, WarmUpLoss, predict
+from ginio.training.given_mean import hold_mean, take_mean
+from ginio.training.losses import LikelihoodLoss, Prediction, WarmUpLoss, predict, predict_sequence
 
 STATE_FILE = "state.safetensors"
 LOG_FILE = "log.jsonl"
@@ -51,7 +52,12 @@ class Trainer:
     """Fits a network to windows and leaves a trail in a directory."""
 
     def __init__(
-        self, config: TrainConfig, train: WindowSet, val: WindowSet, directory: Path
+        self,
+        config: TrainConfig,
+        train: WindowSet,
+        val: WindowSet,
+        directory: Path,
+        given: nn.Module | None = None,
     ) -> None:
         self.config = config
         self.train_windows = train
@@ -59,12 +65,21 @@ class Trainer:
         self.directory = directory
         torch.manual_seed(config.seed)
         self.network = config.network.build().to(config.device)
+        if (config.fitted == "covariance") != (given is not None):
+            found = "none" if given is None else "one"
+            raise ValueError(f"a given mean and fitting {config.fitted!r}: found {found}")
+        if given is not None:
+            take_mean(self.network, given)
         self.average = config.network.build().to(config.device).requires_grad_(requires_grad=False)
         self.average.load_state_dict(self.network.state_dict())
         self.optimiser = torch.optim.AdamW(
             self.network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
         )
-        self.ask = torch.compile(predict) if config.is_compiled else predict
+        if config.is_sequence and not isinstance(self.network, SequenceNetwork):
+            found = type(self.network).__name__
+            raise ValueError(f"sequences are learnt by recurrent networks; found {found}")
+        question = predict_sequence if config.is_sequence else predict
+        self.ask = torch.compile(question) if config.is_compiled else question
         self.warm_up = WarmUpLoss(penalty_weight=config.penalty_weight, predict=self._predict)
         self.likelihood = LikelihoodLoss(
             penalty_weight=config.penalty_weight, predict=self._predict
@@ -97,6 +112,8 @@ class Trainer:
         for group in self.optimiser.param_groups:
             group["lr"] = self.learning_rate(step)
         self.network.train()
+        if config.fitted == "covariance":
+            hold_mean(self.network)
         features, target = self.batch(step)
         objective = self.warm_up if step <= config.mse_steps else self.likelihood
         loss = objective(self._network(), features, target)
@@ -122,11 +139,15 @@ class Trainer:
         last = torch.randint(
             len(self.train_windows), (config.batch,), generator=generator, device=config.device
         )
-        felt, motion_w = self.train_windows.windows(last), self.train_windows.motion_w(last)
+        felt, motion_w = self.train_windows.windows(last), self._motion_w(last)
         if config.augment.is_mirrored:
             felt, motion_w = mirror(felt, motion_w, generator)
-        window = disturb(felt, config.augment, generator).represent(config.representation)
-        target = target_f(window, motion_w)
+        felt = disturb(felt, config.augment, generator)
+        window = felt.represent(config.representation)
+        if isinstance(self.network, SequenceNetwork) and config.is_sequence:
+            target = targets_s(felt, motion_w, self.network.labels)
+        else:
+            target = target_f(window, motion_w)
         window, target = turn(window, target, config.augment.turn, generator)
         mine = processes.share(config.batch)
         return window.features()[mine].contiguous(), target[mine]
@@ -176,6 +197,11 @@ class Trainer:
                 moments["step"] = moments["step"].cpu()
                 self.optimiser.state[parameter] = moments
         return True
+
+    def _motion_w(self, last: Tensor) -> Tensor:
+        if isinstance(self.network, SequenceNetwork) and self.config.is_sequence:
+            return self.train_windows.motions_w(last, self.network.labels)
+        return self.train_windows.motion_w(last)
 
     def _predict(self, network: Network, features: Tensor) -> Prediction:
         with torch.autocast(features.device.type, torch.bfloat16, enabled=self.config.bfloat16):
