@@ -5,7 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ginio.geometry import so3
-from ginio.geometry.so3 import Matrix3, Vector
+from ginio.geometry.so3 import Mask, Matrix3, Vector
 
 Rotations = Float[Tensor, "*batch time 3 3"]
 Signal = Float[Tensor, "*batch time 3"]
@@ -58,6 +58,22 @@ def yaw_rotation(R_ws: Matrix3) -> Matrix3:
     s = torch.where(upside_down, torch.zeros_like(sine), sine / length)
     o, i = torch.zeros_like(c), torch.ones_like(c)
     return so3.matrix_of(c, -s, o, s, c, o, o, o, i)
+
+
+def yaw_gradient(R_ws: Matrix3) -> tuple[Vector, Mask]:
+    """Derivative of the heading of ``R_ws exp(θ)`` by θ, and where it is of use.
+
+    It grows without bound towards the attitude where the sensor hangs upside down; within 1e-3 of
+    there it is zero, and the mask is false.
+    """
+    cosine = R_ws[..., 0, 0] + R_ws[..., 1, 1]
+    sine = R_ws[..., 1, 0] - R_ws[..., 0, 1]
+    x, y = R_ws[..., 0, 2], R_ws[..., 1, 2]
+    length_squared = cosine.square() + sine.square()
+    exists = length_squared > 1e-6
+    safe = torch.where(exists, length_squared, torch.ones_like(cosine))
+    row = torch.stack((-cosine * x - sine * y, sine * x - cosine * y, length_squared), dim=-1)
+    return torch.where(exists, 1 / safe, torch.zeros_like(safe)).unsqueeze(-1) * row, exists
 
 
 def remove_yaw(R_ws: Matrix3) -> Matrix3:

@@ -1,0 +1,171 @@
+"""What a filter believes: a state, clones of past poses, and how uncertain all of it is.
+
+A belief is a value. A filter returns new ones, so runs can be cut, resumed, rolled back and tried
+twice. Every leading axis is a run of its own.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Float64, Int64
+from torch import Tensor
+
+from ginio.filters.chart import Chart, block_diagonal
+from ginio.filters.strapdown import State
+from ginio.geometry import so3
+
+# Order of errors: attitude, velocity, position, biases, network error; then (θ, p) of each clone.
+THETA, VELOCITY, POSITION, BIAS_ACC, BIAS_GYR, NETWORK = (slice(3 * k, 3 * k + 3) for k in range(6))
+CORE, MOTION, CLONE = 18, 15, 6
+EMPTY = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Clones:
+    """Poses at the ends of windows, in slots; an empty slot has the name -1 and no uncertainty."""
+
+    R_ws: Float64[Tensor, "*batch clone 3 3"]
+    p_w: Float64[Tensor, "*batch clone 3"]
+    name: Int64[Tensor, "*batch clone"]
+    t: Float64[Tensor, "*batch clone"]
+    is_used: Bool[Tensor, "*batch clone"]
+    """A window that ends here has been applied."""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What happened to a run so far. Nothing here raises; everything here can be read."""
+
+    accepted: Int64[Tensor, "*batch"]
+    rejected: Int64[Tensor, "*batch"]
+    """Kept out by the gate."""
+    skipped: Int64[Tensor, "*batch"]
+    """Not finite, repeated, or of a window whose clones are gone."""
+    recoveries: Int64[Tensor, "*batch"]
+    """How often uncertainty was inflated because nothing passed the gate."""
+    resets: Int64[Tensor, "*batch"]
+    accepted_t: Float64[Tensor, "*batch"]
+    """Time of the last accepted update, or of the start."""
+    rejecting_t: Float64[Tensor, "*batch"]
+    """Time of the first rejection since then; infinite without one."""
+    nis: Float64[Tensor, "*batch"]
+    """Running mean of the normalised innovation squared; 3 if all is honest."""
+    log_inflation: Float64[Tensor, "*batch"]
+    """By which measurement covariances are multiplied; zero if all is honest."""
+    last_window: Int64[Tensor, "*batch"]
+    """Newest window whose velocity has been applied."""
+
+    @property
+    def is_inconsistent(self) -> Bool[Tensor, "*batch"]:
+        """The network is less certain than it says: its covariances are being inflated."""
+        return self.log_inflation > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """Estimate and covariance of any number of runs."""
+
+    t: Float64[Tensor, "*batch"]
+    state: State
+    network_error: Float64[Tensor, "*batch 3"]
+    """Standardised error common to neighbouring windows, in the last sensor frame."""
+    clones: Clones
+    P: Float64[Tensor, "*batch n n"]
+    health: Health
+    cloned: int = 0
+    """Clones made so far; decides which slot comes next."""
+
+    def __getitem__(self, index: Any) -> "Belief":
+        """Some of the runs, by an index of the leading axes."""
+        return map_tensors(lambda x: x[index], self)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A belief in the usual coordinates, whatever the chart of its filter.
+
+    Errors: rotation on the right of the attitude, velocity and position in the world, biases of
+    accelerometer and gyroscope in the sensor frame.
+    """
+
+    t: Float64[Tensor, "*batch"]
+    state: State
+    covariance: Float64[Tensor, "*batch 15 15"]
+
+    @property
+    def std(self) -> Float64[Tensor, "*batch 15"]:
+        """Standard deviations."""
+        return self.covariance.diagonal(dim1=-2, dim2=-1).clamp(min=0).sqrt()
+
+
+def retract(chart: Chart, belief: Belief, delta: Float[Tensor, "*batch n"]) -> Belief:
+    """``x ⊞ δ`` of state and clones; the covariance stays."""
+    state, clones = belief.state, belief.clones
+    R_ws, theta = state.R_ws, delta[..., THETA]
+    moved = State(
+        R_ws=so3.retract(R_ws, theta),
+        v_w=state.v_w + chart.to_world(R_ws, theta, delta[..., VELOCITY]),
+        p_w=state.p_w + chart.to_world(R_ws, theta, delta[..., POSITION]),
+        bias_acc_s=state.bias_acc_s + delta[..., BIAS_ACC],
+        bias_gyr_s=state.bias_gyr_s + delta[..., BIAS_GYR],
+    )
+    theta, rho = delta[..., CORE:].unflatten(-1, (clones.t.shape[-1], 2, 3)).unbind(-2)
+    return replace(
+        belief,
+        state=moved,
+        network_error=belief.network_error + delta[..., NETWORK],
+        clones=replace(
+            clones,
+            R_ws=so3.retract(clones.R_ws, theta),
+            p_w=clones.p_w + chart.to_world(clones.R_ws, theta, rho),
+        ),
+    )
+
+
+def state_error(chart: Chart, state: State, other: State) -> Float[Tensor, "*batch 15"]:
+    """``other ⊟ state``: the error of an estimate whose true state is the other."""
+    theta = so3.local(state.R_ws, other.R_ws)
+    return torch.cat(
+        (
+            theta,
+            chart.from_world(state.R_ws, theta, other.v_w - state.v_w),
+            chart.from_world(state.R_ws, theta, other.p_w - state.p_w),
+            other.bias_acc_s - state.bias_acc_s,
+            other.bias_gyr_s - state.bias_gyr_s,
+        ),
+        dim=-1,
+    )
+
+
+def usual_from_chart(chart: Chart, R_ws: so3.Matrix3) -> Float[Tensor, "*batch 15 15"]:
+    """Takes small errors of a chart to the usual coordinates of `Estimate`."""
+    eye, axes = so3.identity_like(R_ws[..., 0]), chart.axes(R_ws)
+    return block_diagonal(eye, axes, axes, eye, eye)
+
+
+def export(chart: Chart, belief: Belief) -> Estimate:
+    """State and covariance in the usual coordinates."""
+    T = usual_from_chart(chart, belief.state.R_ws)
+    return Estimate(belief.t, belief.state, T @ belief.P[..., :MOTION, :MOTION] @ T.mT)
+
+
+def map_tensors(function: Callable[..., Tensor], *values: Any) -> Any:
+    """A value like the given ones, with each tensor a function of theirs."""
+    first = values[0]
+    if isinstance(first, Tensor):
+        return function(*values)
+    if not is_dataclass(first) or isinstance(first, type):
+        return first
+    parts = ((f.name, [getattr(v, f.name) for v in values]) for f in fields(first))
+    return replace(first, **{name: map_tensors(function, *part) for name, part in parts})
+
+
+def choose(mask: Bool[Tensor, "*batch"], belief: Belief, other: Belief) -> Belief:
+    """One belief where the mask holds, the other elsewhere."""
+
+    def pick(a: Tensor, b: Tensor) -> Tensor:
+        return torch.where(mask.reshape(*mask.shape, *(1,) * (a.ndim - mask.ndim)), a, b)
+
+    return map_tensors(pick, belief, other)

@@ -1,0 +1,83 @@
+"""The coordinates in which a filter writes its errors.
+
+The error of an attitude is always on the right, ``R = R̂ exp(θ)``. Charts differ in one thing: how
+the error of a velocity or a position is written beside it. Everything else, from the propagation
+to the update, is written once and asks the chart. Derivation: docs/derivations/filters.md.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ginio.geometry import so3
+from ginio.geometry.so3 import Matrix3, Vector
+
+
+@runtime_checkable
+class Chart(Protocol):
+    """How the error of a vector beside an attitude is written."""
+
+    def axes(self, R_ws: Matrix3) -> Matrix3:
+        """Takes a small error of a vector to the world; errors of attitude are zero here."""
+        ...
+
+    def to_world(self, R_ws: Matrix3, theta: Vector, error: Vector) -> Vector:
+        """Error of a vector in the world, beside an error θ of any size."""
+        ...
+
+    def from_world(self, R_ws: Matrix3, theta: Vector, error_w: Vector) -> Vector:
+        """Inverse of `to_world`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WorldChart:
+    """Errors of vectors are differences in the world: those of the SCEKF."""
+
+    def axes(self, R_ws: Matrix3) -> Matrix3:
+        """The identity."""
+        return so3.identity_like(R_ws[..., 0])
+
+    def to_world(self, R_ws: Matrix3, theta: Vector, error: Vector) -> Vector:  # noqa: ARG002 - a chart
+        """The same."""
+        return error
+
+    def from_world(self, R_ws: Matrix3, theta: Vector, error_w: Vector) -> Vector:  # noqa: ARG002 - a chart
+        """The same."""
+        return error_w
+
+
+@dataclass(frozen=True, slots=True)
+class InvariantChart:
+    """Left-invariant errors: ``ξ = Log(X̂⁻¹ X)`` on SE_2(3), and on SE(3) for a clone.
+
+    `retract` then is ``X̂⁺ = X̂ Exp(ξ)``, which for attitude, velocity and position reads
+    ``R̂ exp(θ)``, ``v̂ + R̂ J(θ) ξ_v``, ``p̂ + R̂ J(θ) ξ_p`` with the left Jacobian J (Eq. 13).
+    """
+
+    def axes(self, R_ws: Matrix3) -> Matrix3:
+        """The attitude itself: errors are in the sensor frame."""
+        return R_ws
+
+    def to_world(self, R_ws: Matrix3, theta: Vector, error: Vector) -> Vector:
+        """``R̂ J(θ) ξ``."""
+        return so3.rotate(R_ws @ so3.left_jacobian(theta), error)
+
+    def from_world(self, R_ws: Matrix3, theta: Vector, error_w: Vector) -> Vector:
+        """``J(θ)⁻¹ R̂ᵀ`` of a difference in the world."""
+        return so3.rotate(so3.left_jacobian_inverse(theta) @ R_ws.mT, error_w)
+
+
+def block_diagonal(*blocks: Float[Tensor, "*#batch 3 3"]) -> Float[Tensor, "*batch n n"]:
+    """One matrix of blocks of three along its diagonal."""
+    batch = torch.broadcast_shapes(*(b.shape[:-2] for b in blocks))
+    o = blocks[0].new_zeros((*batch, 3, 3))
+    count = len(blocks)
+    rows = [
+        torch.cat([blocks[i].expand(*batch, 3, 3) if i == j else o for j in range(count)], dim=-1)
+        for i in range(count)
+    ]
+    return torch.cat(rows, dim=-2)

@@ -1,0 +1,80 @@
+"""Integrals of the exponential: what a vector fixed to a steadily turning frame adds up to.
+
+A frame turns at the rate φ for a unit of time. A vector a that stands still in it has, seen from
+where the frame began, the integral ``Γ1(φ) a`` and the double integral ``Γ2(φ) a``, with
+
+``Γn(φ) = Σ hat(φ)^k / (k + n)!``,
+
+so Γ0 is the rotation itself and Γ1 its left Jacobian. Derivation: docs/derivations/filters.md.
+"""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from ginio.geometry import so3
+from ginio.geometry.so3 import Matrix3, Vector
+
+# Six series in θ², f_n = Σ (-θ²)^k / (2k + n)!, used below one radian; f_1 is sin θ / θ.
+ORDERS = 6
+TERMS = 9
+SERIES = tuple(
+    tuple((-1) ** k / math.factorial(2 * k + n) for n in range(1, ORDERS + 1)) for k in range(TERMS)
+)
+
+
+def coefficients(angle_squared: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch 6"]:
+    """``f_1 ... f_6``, smooth through zero; ``f_(n+2) = (1/n! - f_n) / θ²``."""
+    small, x, t2 = so3.split_small(angle_squared)
+    powers = x.unsqueeze(-1).expand(*x.shape, TERMS - 1).cumprod(-1)
+    table = torch.tensor(SERIES, dtype=x.dtype, device=x.device)
+    series = table[0] + powers @ table[1:]
+    t = t2.sqrt()
+    closed = [torch.sin(t) / t, (1 - torch.cos(t)) / t2]
+    for n in range(1, ORDERS - 1):
+        closed.append((1 / math.factorial(n) - closed[n - 1]) / t2)
+    return torch.where(small.unsqueeze(-1), series, torch.stack(closed, dim=-1))
+
+
+def turning(phi: Vector) -> tuple[Matrix3, Matrix3, Matrix3]:
+    """``Γ0, Γ1, Γ2`` of a rotation vector."""
+    f = coefficients(phi.square().sum(-1))[..., None, None]
+    k = so3.hat(phi)
+    kk = k @ k
+    eye = so3.identity_like(phi)
+    gamma_0 = eye + f[..., 0, :, :] * k + f[..., 1, :, :] * kk
+    gamma_1 = eye + f[..., 1, :, :] * k + f[..., 2, :, :] * kk
+    gamma_2 = 0.5 * eye + f[..., 2, :, :] * k + f[..., 3, :, :] * kk
+    return gamma_0, gamma_1, gamma_2
+
+
+def turning_derivatives(phi: Vector, a: Vector) -> tuple[Matrix3, Matrix3]:
+    """Derivatives of ``Γ1(φ) a`` and ``Γ2(φ) a`` by φ.
+
+    They rest on ``2 df_n/dθ² = n f_(n+2) - f_(n+1)``.
+    """
+    f = coefficients(phi.square().sum(-1))[..., None, None]
+    f2, f3, f4, f5, f6 = (f[..., n, :, :] for n in range(1, ORDERS))
+    k = so3.hat(phi)
+    once = so3.rotate(k, a)
+    twice = so3.rotate(k, once)
+    first, second = -so3.hat(a), -so3.hat(once) - k @ so3.hat(a)
+    row = phi.unsqueeze(-2)
+    along_once, along_twice = once.unsqueeze(-1) * row, twice.unsqueeze(-1) * row
+    slope_2, slope_3, slope_4 = 2 * f4 - f3, 3 * f5 - f4, 4 * f6 - f5
+    return (
+        f2 * first + f3 * second + slope_2 * along_once + slope_3 * along_twice,
+        f3 * first + f4 * second + slope_3 * along_once + slope_4 * along_twice,
+    )
+
+
+def running_products(R: Float[Tensor, "*batch time 3 3"]) -> Float[Tensor, "*batch time 3 3"]:
+    """``R_0``, ``R_0 R_1``, ``R_0 R_1 R_2`` and so on, in a logarithmic number of steps."""
+    products, step = R, 1
+    while step < R.shape[-3]:
+        before, after = products[..., :-step, :, :], products[..., step:, :, :]
+        products = torch.cat((products[..., :step, :, :], before @ after), dim=-3)
+        step *= 2
+    return products
