@@ -1,8 +1,9 @@
 """Every named network, and every named training run."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Literal
 
 from ginio.core.window import Representation
 from ginio.data.augment import AugmentConfig, Turn
@@ -121,3 +122,136 @@ RUNS: Mapping[str, TrainConfig] = MappingProxyType(
         "resnet1d-synthetic": _flight(FLIGHT_RESNET, dataset="synthetic-quadrotor"),
     }
 )
+
+Protocol = Literal["rotations", "calibration", "frame errors", "remounting"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyRun:
+    """One network of a study: how it is trained, and by what it is judged."""
+
+    config: TrainConfig
+    given: str | None = None
+    """The run whose mean it takes, if it fits Σ alone."""
+    protocols: tuple[Protocol, ...]
+    is_main: bool = False
+    """Whether it is a row of the main table, which is trained with every seed."""
+
+
+STUDY_STEPS = 2000
+STUDY_MSE_STEPS = 1600
+CROSS = "-cross"
+"""Ends the name of a run on the cross-trajectory split."""
+ROTATIONS: tuple[Protocol, ...] = ("rotations",)
+COVARIANCE: tuple[Protocol, ...] = ("rotations", "calibration")
+FRAMES: tuple[Protocol, ...] = ("rotations", "frame errors")
+REMOUNT: tuple[Protocol, ...] = ("rotations", "remounting")
+EVERYTHING: tuple[Protocol, ...] = ("rotations", "calibration", "frame errors", "remounting")
+
+
+def _study(
+    network: AnyConfig,
+    representation: Representation,
+    protocols: tuple[Protocol, ...],
+    *,
+    turn: Turn = "none",
+) -> StudyRun:
+    """One budget, one set of sensor errors and one window, of eight seconds, for every network.
+
+    Recurrent networks learn from all their outputs, as AirIO does.
+    """
+    config = TrainConfig(
+        network=replace(network, channels=representation.channels)
+        if isinstance(network, RecurrentConfig)
+        else network,
+        representation=representation,
+        decimate=4,
+        steps=STUDY_STEPS,
+        mse_steps=STUDY_MSE_STEPS,
+        batch=256,
+        learning_rate=1e-3,
+        weight_decay=0.05,
+        ema=0.998,
+        is_sequence=isinstance(network, AirIoConfig | RecurrentConfig),
+        augment=replace(FLIGHT_AUGMENT, turn=turn),
+    )
+    return StudyRun(config=config, protocols=protocols)
+
+
+def _turned(name: str, run: StudyRun, protocols: tuple[Protocol, ...]) -> dict[str, StudyRun]:
+    """A run whose windows are turned at random: by any rotation, and by right angles."""
+    turns: dict[str, Turn] = {"so3": "so3", "90": "quarter"}
+    return {
+        f"{name}-{suffix}": _study(
+            run.config.network, run.config.representation, protocols, turn=turn
+        )
+        for suffix, turn in turns.items()
+    }
+
+
+def _by_mse(run: StudyRun) -> StudyRun:
+    config = replace(run.config, mse_steps=run.config.steps)
+    return StudyRun(config=config, protocols=COVARIANCE)
+
+
+def _on_given(run: StudyRun, given: str) -> StudyRun:
+    config = replace(run.config, fitted="covariance", mse_steps=0, steps=STUDY_STEPS // 2)
+    return StudyRun(config=config, given=given, protocols=(*COVARIANCE, "frame errors"))
+
+
+def _on_cross_split(run: StudyRun) -> StudyRun:
+    config = replace(run.config, split="cross-trajectory")
+    return StudyRun(config=config, protocols=ROTATIONS, is_main=True)
+
+
+def _nanobench_study() -> dict[str, StudyRun]:
+    body, last = Representation.BODY, Representation.LAST
+    attitude, gravity = Representation.BODY_ATTITUDE, Representation.GRAVITY
+    main = {
+        "airio": _study(NETWORKS["airio"], body, EVERYTHING),
+        "airio-attitude": _study(NETWORKS["airio-attitude"], attitude, EVERYTHING),
+        "ginio-a-reduced": _study(NETWORKS["ginio-a-reduced"], body, EVERYTHING),
+        "ginio-a-attitude": _study(NETWORKS["ginio-a-reduced"], attitude, EVERYTHING),
+        "resnet1d": _study(NETWORKS["resnet1d"], body, EVERYTHING),
+        "eqnio-o2": _study(NETWORKS["eqnio-o2"], gravity, EVERYTHING),
+        "ginio-e": _study(NETWORKS["ginio-e"], gravity, EVERYTHING),
+        "ginio-rd": _study(NETWORKS["ginio-rd"], body, EVERYTHING),
+        "ginio-rs": _study(NETWORKS["ginio-rs"], last, EVERYTHING),
+    }
+    # Published for motions in the plane, these predict the vertical one here too.
+    planar = {
+        "imunet": _study(ImuNetConfig(outputs=3), gravity, EVERYTHING),
+        "ronin": _study(RoninConfig(outputs=3), gravity, EVERYTHING),
+    }
+    diagonal = _study(NETWORKS["ginio-rd"], last, EVERYTHING)
+    resnet_lfa = _study(NETWORKS["resnet1d"], last, FRAMES)
+    resnet_gravity = _study(NETWORKS["resnet1d"], gravity, FRAMES)
+    return {
+        **{name: replace(run, is_main=True) for name, run in main.items()},
+        **planar,
+        **_turned("airio", main["airio"], REMOUNT),
+        **_turned("airio-attitude", main["airio-attitude"], ROTATIONS),
+        **_turned("resnet1d", main["resnet1d"], REMOUNT),
+        **_turned("eqnio-o2", main["eqnio-o2"], (*FRAMES, "remounting")),
+        **_turned("imunet", planar["imunet"], ROTATIONS),
+        **_turned("ronin", planar["ronin"], ROTATIONS),
+        # The law makes it indifferent to being turned; what changes are the random numbers.
+        **_turned("ginio-rd", main["ginio-rd"], REMOUNT),
+        "ginio-a": _study(NETWORKS["ginio-a"], body, ROTATIONS),
+        "ginio-a-whole-attitude": _study(NETWORKS["ginio-a"], attitude, ROTATIONS),
+        "ginio-a-causal": _study(NETWORKS["ginio-a-causal"], body, ROTATIONS),
+        "ginio-rd-lfa": diagonal,
+        "ginio-rd-lfa-mse": _by_mse(diagonal),
+        "ginio-rs-mse": _by_mse(main["ginio-rs"]),
+        "given-diagonal": _on_given(diagonal, "ginio-rs-mse"),
+        "given-spectral": _on_given(main["ginio-rs"], "ginio-rs-mse"),
+        "resnet1d-lfa": resnet_lfa,
+        "resnet1d-lfa-so3": _turned("", resnet_lfa, FRAMES)["-so3"],
+        "resnet1d-gravity": resnet_gravity,
+        "resnet1d-gravity-so3": _turned("", resnet_gravity, FRAMES)["-so3"],
+        "ginio-rs-gravity": _study(NETWORKS["ginio-rs"], gravity, FRAMES),
+        **{name + CROSS: _on_cross_split(run) for name, run in main.items()},
+    }
+
+
+NANOBENCH_STUDY: Mapping[str, StudyRun] = MappingProxyType(_nanobench_study())

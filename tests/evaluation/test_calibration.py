@@ -1,3 +1,6 @@
+import json
+from dataclasses import asdict
+
 import pytest
 import torch
 from fake_frontends import LOG_STD, Fake, felt_axes, fixed_axes, telling, told
@@ -38,4 +41,4 @@ def test_the_likelihood_comes_in_two_parts_of_some_windows() -> None:
     assert found.log_det == pytest.approx([float(LOG_STD.sum())] * SCATTERED)
     few = calibrated(Fake(told, felt_axes), stride=10)
     assert len(few.mahalanobis) == few.windows == 50
-    assert set(few.document()) == {"levels", "coverage", "mahalanobis", "log_det", "windows"}
+    assert Calibration.read(json.loads(json.dumps(asdict(few)))) == few

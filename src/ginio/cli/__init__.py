@@ -12,6 +12,8 @@ from ginio.cli.data import Data
 from ginio.cli.demo import Demo
 from ginio.cli.evaluate import Evaluate
 from ginio.cli.networks import Models, Networks
+from ginio.cli.report import Report
+from ginio.cli.reproduce import Reproduce
 from ginio.cli.simulate import Simulate
 from ginio.cli.train import Train
 from ginio.cli.verify import Verify
@@ -27,6 +29,8 @@ COMMANDS = {
     "simulate": Simulate,
     "train": Train,
     "evaluate": Evaluate,
+    "reproduce": Reproduce,
+    "report": Report,
 }
 
 

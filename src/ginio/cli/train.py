@@ -8,6 +8,7 @@ from typing import Annotated
 import tyro
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from torch import nn
 
 from ginio.cli.console import CONSOLE
 from ginio.cli.device import DEFAULT_DEVICE, check_device
@@ -58,7 +59,7 @@ class Train:
             finished = watch(trainer)
             trainer.save()
             if processes.is_first():
-                save_run(directory, self.card(trainer, source), trainer.average)
+                save_run(directory, card_of(trainer, source), trainer.average)
         place = escape(str(directory))
         CONSOLE.print(f"{'trained' if finished else 'stopped and saved'}: {place}", soft_wrap=True)
         return 0 if finished else 130
@@ -70,42 +71,42 @@ class Train:
         check_device(device)
         is_compiled = device.startswith("cuda") if self.compiled is None else self.compiled
         config = replace(RUNS[self.preset], seed=self.seed, device=device, is_compiled=is_compiled)
-        if self.steps is None:
-            return config
-        mse_steps = round(config.mse_steps * self.steps / config.steps)
-        return replace(config, steps=self.steps, mse_steps=mse_steps)
-
-    def card(self, trainer: Trainer, source: Source) -> Card:
-        """What the trained network is and where it came from."""
-        config = trainer.config
-        rmse, nll = trainer.validate()
-        return Card(
-            network=config.network,
-            representation=config.representation,
-            quantity=config.quantity,
-            rate_hz=source.rate_hz,
-            provenance={
-                "data": config.dataset,
-                "split": source.split,
-                "split_sha256": source.split_sha256,
-                "steps": trainer.step,
-                "validation": {"velocity_rmse": rmse, "nll": nll},
-                "config": plain(config),
-                "commit": commit(),
-                "versions": versions(),
-                "licence": "Apache-2.0",
-                "data_licence": LICENCES[config.dataset],
-            },
-        )
+        return config if self.steps is None else config.lasting(self.steps)
 
 
-def make_trainer(config: TrainConfig, source: Source, directory: Path) -> Trainer:
+def make_trainer(
+    config: TrainConfig, source: Source, directory: Path, given: nn.Module | None = None
+) -> Trainer:
     """A trainer on the train and val sides of a source."""
     train, val = (
         WindowSet(source.corpora[side].to(config.device), config.network.window, config.quantity)
         for side in ("train", "val")
     )
-    return Trainer(config, train, val, directory)
+    return Trainer(config, train, val, directory, given)
+
+
+def card_of(trainer: Trainer, source: Source) -> Card:
+    """What the trained network is and where it came from."""
+    config = trainer.config
+    rmse, nll = trainer.validate()
+    return Card(
+        network=config.network,
+        representation=config.representation,
+        quantity=config.quantity,
+        rate_hz=source.rate_hz,
+        provenance={
+            "data": config.dataset,
+            "split": source.split,
+            "split_sha256": source.split_sha256,
+            "steps": trainer.step,
+            "validation": {"velocity_rmse": rmse, "nll": nll},
+            "config": plain(config),
+            "commit": commit(),
+            "versions": versions(),
+            "licence": "Apache-2.0",
+            "data_licence": LICENCES[config.dataset],
+        },
+    )
 
 
 def watch(trainer: Trainer) -> bool:

@@ -1,6 +1,7 @@
 """Coverage and likelihood of a covariance over a whole corpus: what its figures are made of."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -27,9 +28,14 @@ class Calibration:
     windows: int
     """How many were judged; the parts of the likelihood are of at most 400 of them."""
 
-    def document(self) -> dict[str, Any]:
-        """As JSON can hold it."""
-        return asdict(self)
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> "Calibration":
+        """What ``asdict`` and JSON have made of one."""
+        values: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in document.items()
+        }
+        return cls(**values)
 
 
 def calibrate(

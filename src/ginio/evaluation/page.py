@@ -80,9 +80,9 @@ def render(story: Story) -> str:
     """
     page = (files("ginio.evaluation") / "page.html").read_text(encoding="utf-8")
     return Template(page).substitute(
-        plotly=_plotly_js(),
+        plotly=plotly_js(),
         **{name: escape(text) for name, text in story.facts.items()},
-        figures=_json([figures(row, story.labels[0]) for row in story.rows]),
+        figures=embedded_json([figures(row, story.labels[0]) for row in story.rows]),
         networks=_networks(story),
         table=_table(story),
         tabs=_tabs(story.rows),
@@ -92,7 +92,12 @@ def render(story: Story) -> str:
     )
 
 
-def _plotly_js() -> str:
+def plotly_js() -> str:
+    """The library that draws, to be written into a page.
+
+    Raises:
+        PlotlyMissingError: plotly is not installed.
+    """
     try:
         from plotly.offline import get_plotlyjs  # noqa: PLC0415 - optional
     except ImportError:
@@ -100,7 +105,7 @@ def _plotly_js() -> str:
     return get_plotlyjs()
 
 
-def _json(document: Any) -> str:
+def embedded_json(document: Any) -> str:
     """JSON that can stand between script tags."""
     text = json.dumps(document, separators=(",", ":"), allow_nan=False)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
@@ -292,7 +297,7 @@ def error_figure(row: Row) -> Figure:
     still = (any_track.p_true_w - any_track.p_true_w[0]).norm(dim=-1)
     line = {"color": GREY, "width": 1.5, "dash": "dot"}
     traces.append(_line("standing still", any_track.odometry.t, still, line))
-    layout = _flat_layout() | {
+    layout = flat_layout() | {
         "yaxis": {"title": {"text": "distance, m"}, "rangemode": "tozero"} | GRID,
         "xaxis": {"title": {"text": "time, s"}} | GRID,
         "hovermode": "x unified",
@@ -302,7 +307,7 @@ def error_figure(row: Row) -> Figure:
 
 def uncertainty_figure(shown: Track) -> Figure:
     """Velocity error along each axis of the world, with the two standard deviations of Σ."""
-    t, traces, layout = shown.odometry.t, list[Figure](), _flat_layout()
+    t, traces, layout = shown.odometry.t, list[Figure](), flat_layout()
     errors, bands = shown.velocity_error_w().double(), 2 * shown.velocity_std_w().double()
     limit = 1.1 * float(torch.maximum(errors.abs().max(), bands.max()))
     for number, (axis, error, band) in enumerate(zip(AXES, errors.mT, bands.mT, strict=True)):
@@ -328,7 +333,8 @@ LEGEND = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}
 GRID = {"gridcolor": "#e6e6e6", "zerolinecolor": "#bbbbbb", "automargin": True}
 
 
-def _flat_layout() -> dict[str, Any]:
+def flat_layout() -> dict[str, Any]:
+    """What all figures in the plane have in common."""
     return {
         "font": FONT,
         "margin": {"l": 60, "r": 10, "t": 30, "b": 45},

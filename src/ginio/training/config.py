@@ -1,6 +1,6 @@
 """Everything that decides a training run."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ginio.core.measurement import Quantity
@@ -69,3 +69,7 @@ class TrainConfig:
             )
         if not 0 <= self.ema < 1:
             raise ValueError(f"ema must be in [0, 1); found {self.ema}")
+
+    def lasting(self, steps: int) -> "TrainConfig":
+        """The same run with another number of steps, the same part of them with MSE."""
+        return replace(self, steps=steps, mse_steps=round(self.mse_steps * steps / self.steps))

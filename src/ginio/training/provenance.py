@@ -11,7 +11,6 @@ from typing import Any
 import torch
 
 import ginio
-from ginio.training.config import TrainConfig
 
 
 def versions() -> dict[str, str]:
@@ -46,8 +45,8 @@ def commit() -> str:
     return found.stdout.strip() or "unknown"
 
 
-def plain(config: TrainConfig) -> dict[str, Any]:
-    """A config as JSON can hold it."""
+def plain(config: Any) -> dict[str, Any]:
+    """A config, which is a dataclass, as JSON can hold it."""
     return {key: _plain(value) for key, value in asdict(config).items()}
 
 

@@ -1,0 +1,149 @@
+"""Several workers on several devices, and one way to stop them all."""
+
+import multiprocessing
+import queue
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from ginio.cli.study import Job, Sources, StudySettings
+from ginio.cli.study_work import StoppedError, Worker
+
+POLL_S = 0.5
+Tell = Callable[[int, float, str], None]
+"""A worker, how many of its stages are done, and what it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of some jobs."""
+
+    failures: tuple[str, ...] = ()
+    is_whole: bool = True
+    """Whether nobody stopped them."""
+
+    def __add__(self, other: "Outcome") -> "Outcome":
+        return Outcome(self.failures + other.failures, self.is_whole and other.is_whole)
+
+
+def run_here(
+    jobs: Sequence[Job], settings: StudySettings, sources: Sources, device: str, tell: Tell
+) -> Outcome:
+    """Do all jobs in this process."""
+    stop = False
+
+    def request_stop() -> None:
+        nonlocal stop
+        stop = True
+
+    worker = Worker(
+        settings=settings,
+        sources=sources,
+        device=device,
+        tell=lambda stages, text: tell(0, stages, text),
+        stopped=lambda: stop,
+    )
+    with on_interrupt(request_stop):
+        return do_all(jobs, worker)
+
+
+def run_apart(
+    dealt: Sequence[Sequence[Job]], settings: StudySettings, devices: Sequence[str], tell: Tell
+) -> Outcome:
+    """Do jobs in a process for each device."""
+    context = multiprocessing.get_context("spawn")
+    messages, stop = context.Queue(), context.Event()
+    crew = [
+        context.Process(target=work, args=(number, jobs, settings, device, messages, stop))
+        for number, (jobs, device) in enumerate(zip(dealt, devices, strict=True))
+    ]
+    with on_interrupt(stop.set):
+        for process in crew:
+            process.start()
+        outcomes = listen(crew, messages, tell)
+        for process in crew:
+            process.join()
+    return sum(outcomes.values(), Outcome())
+
+
+def listen(crew: Sequence[Any], messages: Any, tell: Tell) -> dict[int, Outcome]:
+    """Pass on what workers say until each has ended, or is gone without a word."""
+    outcomes: dict[int, Outcome] = {}
+    while len(outcomes) < len(crew):
+        try:
+            number, said = messages.get(timeout=POLL_S)
+        except queue.Empty:
+            for number, process in enumerate(crew):
+                if process.exitcode is not None and number not in outcomes:
+                    gone = f"worker {number} ended with exit code {process.exitcode}"
+                    outcomes[number] = Outcome((gone,))
+            continue
+        if isinstance(said, Outcome):
+            outcomes[number] = said
+        else:
+            tell(number, *said)
+    return outcomes
+
+
+def work(
+    number: int,
+    jobs: Sequence[Job],
+    settings: StudySettings,
+    device: str,
+    messages: Any,
+    stop: Any,
+) -> None:
+    """Do some jobs in a process of their own."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if device.startswith("cuda"):
+        torch.cuda.set_device(device)
+    worker = Worker(
+        settings=settings,
+        sources=Sources(settings),
+        device=device,
+        tell=lambda stages, text: messages.put((number, (stages, text))),
+        stopped=stop.is_set,
+    )
+    messages.put((number, do_all(jobs, worker)))
+
+
+def do_all(jobs: Sequence[Job], worker: Worker) -> Outcome:
+    """Do jobs one after the other; one that fails does not keep the others from being done."""
+    outcome, stages_done = Outcome(), 0
+    for job in jobs:
+        outcome += attempt(job, worker, stages_done)
+        if not outcome.is_whole:
+            break
+        stages_done += job.stages
+    return outcome
+
+
+def attempt(job: Job, worker: Worker, stages_done: int) -> Outcome:
+    """Do one job, or say why not."""
+    try:
+        worker.do(job, stages_done)
+    except StoppedError:
+        return Outcome(is_whole=False)
+    except (ValueError, OSError, RuntimeError) as error:
+        return Outcome((f"{job.key}: {error}",))
+    return Outcome()
+
+
+@contextmanager
+def on_interrupt(request_stop: Callable[[], None]) -> Iterator[None]:
+    """Ctrl-C asks for a stop; a second one does not wait for it."""
+    previous = signal.getsignal(signal.SIGINT)
+
+    def once(_signal: int, _frame: object) -> None:
+        request_stop()
+        signal.signal(signal.SIGINT, previous)
+
+    signal.signal(signal.SIGINT, once)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
