@@ -8,6 +8,7 @@ from typing import Literal
 from ginio.core.window import Representation
 from ginio.data.augment import AugmentConfig, Turn
 from ginio.data.sources import DatasetName
+from ginio.data.windows import AttitudeSource
 from ginio.models import (
     AirIoConfig,
     AnyConfig,
@@ -109,6 +110,12 @@ def _flight(
     )
 
 
+def _connected(run: TrainConfig) -> TrainConfig:
+    """The same for a filter to work with, which has no truth to align its windows by."""
+    augment = replace(run.augment, bias_gyr_radps=0.0, drift_gyr_radps=0.005)
+    return replace(run, attitude=AttitudeSource.GYRO_WITHIN, augment=augment)
+
+
 RUNS: Mapping[str, TrainConfig] = MappingProxyType(
     {
         "ginio-rd-nanobench": _flight(replace(FLIGHT_RS, covariance="diagonal")),
@@ -120,6 +127,12 @@ RUNS: Mapping[str, TrainConfig] = MappingProxyType(
         "resnet1d-nanobench-body": _flight(FLIGHT_RESNET, representation=Representation.BODY),
         "ginio-rs-synthetic": _flight(FLIGHT_RS, dataset="synthetic-quadrotor"),
         "resnet1d-synthetic": _flight(FLIGHT_RESNET, dataset="synthetic-quadrotor"),
+        "ginio-rs-nanobench-filter": _connected(_flight(FLIGHT_RS)),
+        "resnet1d-nanobench-filter": _connected(_flight(FLIGHT_RESNET)),
+        "ginio-rs-synthetic-filter": _connected(_flight(FLIGHT_RS, dataset="synthetic-quadrotor")),
+        "resnet1d-synthetic-filter": _connected(
+            _flight(FLIGHT_RESNET, dataset="synthetic-quadrotor")
+        ),
     }
 )
 

@@ -79,7 +79,12 @@ def make_trainer(
 ) -> Trainer:
     """A trainer on the train and val sides of a source."""
     train, val = (
-        WindowSet(source.corpora[side].to(config.device), config.network.window, config.quantity)
+        WindowSet(
+            source.corpora[side].to(config.device),
+            config.network.window,
+            config.quantity,
+            config.attitude,
+        )
         for side in ("train", "val")
     )
     return Trainer(config, train, val, directory, given)

@@ -6,6 +6,9 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
+from ginio.geometry import so3
+from ginio.geometry.integrals import running_products
+
 
 @dataclass(frozen=True, slots=True)
 class ImuSequence:
@@ -37,6 +40,13 @@ class ImuSequence:
         """Bias-corrected samples ``z̄``, on which the symmetry is exact (Eq. 11)."""
         return ImuSequence(self.t, self.acc_s - bias_acc_s, self.gyr_s - bias_gyr_s)
 
+    def counted_attitudes(self) -> Float[Tensor, "time 3 3"]:
+        """Attitudes counted from the first sample by the gyroscope alone, which drift."""
+        rate_s = 0.5 * (self.gyr_s[1:] + self.gyr_s[:-1]).double()
+        turns = so3.exp(rate_s * self.t.diff().unsqueeze(-1))
+        first = so3.identity_like(self.gyr_s[:1].double())
+        return running_products(torch.cat((first, turns))).to(self.gyr_s.dtype)
+
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
@@ -66,17 +76,25 @@ class Recording:
     """One recording of a dataset: the IMU and, on its own clock, the truth.
 
     ``onboard_R_ws`` is the attitude the device itself estimated, at the IMU's stamps, if it did.
+    ``counted_R_0s`` is the IMU's `counted_attitudes` at a higher rate, where samples were left out since.
     """
 
     name: str
     imu: ImuSequence
     truth: Trajectory
     onboard_R_ws: Float[Tensor, "imu_time 3 3"] | None = None
+    counted_R_0s: Float[Tensor, "imu_time 3 3"] | None = None
+
+    def counted_attitudes(self) -> Float[Tensor, "imu_time 3 3"]:
+        """Attitudes counted from the first sample by the gyroscope, at the best rate there was."""
+        return self.imu.counted_attitudes() if self.counted_R_0s is None else self.counted_R_0s
 
     def remounted(self, R_ms: Float[Tensor, "3 3"]) -> "Recording":
         """What the same motion would have recorded with the sensor turned by ``R_ms``."""
         onboard = None if self.onboard_R_ws is None else self.onboard_R_ws @ R_ms.mT
-        return Recording(self.name, self.imu.rotated(R_ms), self.truth.remounted(R_ms), onboard)
+        counted = None if self.counted_R_0s is None else R_ms @ self.counted_R_0s @ R_ms.mT
+        imu, truth = self.imu.rotated(R_ms), self.truth.remounted(R_ms)
+        return Recording(self.name, imu, truth, onboard, counted)
 
 
 def check_time(t: Float64[Tensor, " time"]) -> None:

@@ -30,6 +30,8 @@ class AugmentConfig:
     bias_acc_mps2: float = 0.0
     """Half width of a uniform constant error for each axis and window."""
     bias_gyr_radps: float = 0.0
+    drift_gyr_radps: float = 0.0
+    """As the bias, of a gyroscope from which the attitudes were counted, and which turns them."""
     noise_acc_mps2: float = 0.0
     """Standard deviation of white noise for each sample."""
     noise_gyr_radps: float = 0.0
@@ -42,9 +44,20 @@ class AugmentConfig:
 
 
 def disturb(
-    window: SensorWindow, config: AugmentConfig, generator: torch.Generator
+    window: SensorWindow,
+    config: AugmentConfig,
+    generator: torch.Generator,
+    *,
+    step_s: float | None = None,
 ) -> SensorWindow:
-    """Sensor and attitude errors, drawn anew for each window."""
+    """Sensor and attitude errors, drawn anew for each window.
+
+    ``step_s`` is the time between samples, by which attitudes drift.
+    """
+    if config.drift_gyr_radps:
+        if step_s is None:
+            raise ValueError("attitudes drift with time; expected step_s, found none")
+        window = _drifted(window, config.drift_gyr_radps, step_s, generator)
     acc_s = _measured(window.acc_s, config.bias_acc_mps2, config.noise_acc_mps2, config, generator)
     gyr_s = _measured(
         window.gyr_s, config.bias_gyr_radps, config.noise_gyr_radps, config, generator
@@ -152,6 +165,24 @@ def _measured(
 def _each(of_window: Tensor, motion: Motion) -> Tensor:
     """What belongs to a window, for every motion of it."""
     return of_window.unsqueeze(1) if motion.ndim == 3 else of_window
+
+
+def _drifted(
+    window: SensorWindow, most: float, step_s: float, generator: torch.Generator
+) -> SensorWindow:
+    """A bias b of the rate, and the attitudes that a count with it gives, the last one kept.
+
+    Seen from the last frame, ``R_ls b`` turns for the time of each sample; summed up from a sample
+    to the end it is a small rotation, by which that sample's attitude is off.
+    """
+    uniform = torch.rand(window.gyr_s[:, :1].shape, generator=generator, device=generator.device)
+    bias_s = most * (2 * uniform.to(window.gyr_s) - 1)
+    R_wl = window.R_ws[:, -1:]
+    R_ls = R_wl.mT @ window.R_ws
+    turned_l = so3.rotate(R_ls, step_s * bias_s)
+    left_l = turned_l.flip(1).cumsum(1).flip(1) - turned_l
+    R_ws = R_wl @ so3.exp(-left_l) @ R_ls
+    return SensorWindow(window.acc_s, window.gyr_s + bias_s, R_ws)
 
 
 def _normal(like: Tensor, generator: torch.Generator) -> Tensor:

@@ -27,6 +27,8 @@ class Corpus:
     p_w: Float[Tensor, "samples 3"]
     v_w: Float[Tensor, "samples 3"]
     onboard_R_ws: Float[Tensor, "samples 3 3"]
+    turned_R_0s: Float[Tensor, "samples 3 3"]
+    """Attitudes that the gyroscope alone counted, each recording from its own first sample."""
 
     def __len__(self) -> int:
         return len(self.t)
@@ -52,6 +54,7 @@ class Corpus:
             p_w=torch.cat([r.truth.p_w for r in recordings]),
             v_w=torch.cat([r.truth.v_w for r in recordings]),
             onboard_R_ws=torch.cat([_onboard(r) for r in recordings]),
+            turned_R_0s=torch.cat([r.counted_attitudes() for r in recordings]),
         )
 
     def to(self, device: torch.device | str) -> "Corpus":
@@ -77,6 +80,7 @@ class Corpus:
             ImuSequence(t, self.acc_s[rows], self.gyr_s[rows]),
             Trajectory(t, self.R_ws[rows], self.p_w[rows], self.v_w[rows]),
             onboard if bool(torch.isfinite(onboard).all()) else None,
+            self.turned_R_0s[rows],
         )
 
     def remounted(self, R_ms: Float[Tensor, "3 3"]) -> "Corpus":
@@ -87,6 +91,7 @@ class Corpus:
             gyr_s=self.gyr_s @ R_ms.mT,
             R_ws=self.R_ws @ R_ms.mT,
             onboard_R_ws=self.onboard_R_ws @ R_ms.mT,
+            turned_R_0s=R_ms @ self.turned_R_0s @ R_ms.mT,
         )
 
 
@@ -121,6 +126,7 @@ def _decimated(recording: Recording, factor: int) -> Recording:
             v_w=truth.v_w[centre],
         ),
         None if onboard is None else onboard[centre],
+        recording.counted_attitudes()[centre],
     )
 
 

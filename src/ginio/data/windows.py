@@ -1,6 +1,6 @@
 """Windows of a corpus with what they are to predict, gathered by index on its device."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import torch
@@ -18,6 +18,9 @@ class AttitudeSource(Enum):
 
     TRUTH = "truth"
     ONBOARD = "onboard"
+    GYRO_WITHIN = "gyro within windows"
+    """Relative rotations from the gyroscope alone, what a filter has to offer; the truth still
+    tells the attitude of each window's last sample, by which answers are turned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +39,28 @@ class WindowSet:
     def __len__(self) -> int:
         return len(self.corpus)
 
+    @property
+    def step_s(self) -> float:
+        """Time between samples."""
+        return float(self.corpus.t[:2].diff())
+
     def index(self, last: Int64[Tensor, " batch"]) -> Int64[Tensor, "batch time"]:
         """Samples of the windows that end at ``last``."""
         return torch.maximum(window_index(last, self.length), self.corpus.start[last].unsqueeze(1))
 
     def windows(self, last: Int64[Tensor, " batch"]) -> SensorWindow:
         """The windows that end at ``last``, as the sensor felt them."""
-        c = self.corpus
-        R_ws = c.R_ws if self.attitude is AttitudeSource.TRUTH else c.onboard_R_ws
-        return gather(c.acc_s, c.gyr_s, R_ws, self.index(last))
+        c, index = self.corpus, self.index(last)
+        if self.attitude is AttitudeSource.GYRO_WITHIN:
+            felt = gather(c.acc_s, c.gyr_s, c.turned_R_0s, index)
+            R_w0 = c.R_ws[last] @ c.turned_R_0s[last].mT
+            return replace(felt, R_ws=R_w0.unsqueeze(1) @ felt.R_ws)
+        return gather(c.acc_s, c.gyr_s, self.attitudes_w(), index)
+
+    def attitudes_w(self) -> Float[Tensor, "samples 3 3"]:
+        """The attitudes that turn answers into the world."""
+        is_onboard = self.attitude is AttitudeSource.ONBOARD
+        return self.corpus.onboard_R_ws if is_onboard else self.corpus.R_ws
 
     def motion_w(self, last: Int64[Tensor, " batch"]) -> Float[Tensor, "batch 3"]:
         """The true motion of those windows, in the world."""

@@ -12,7 +12,7 @@ from ginio.core.measurement import Covariance, Measurement, Quantity
 from ginio.core.sensor import gravity_w
 from ginio.core.window import Representation, SensorWindow
 from ginio.data.corpus import Corpus
-from ginio.data.windows import AttitudeSource, WindowSet
+from ginio.data.windows import WindowSet
 from ginio.geometry import so3
 
 CHUNK = 512
@@ -51,7 +51,7 @@ def run_odometry(
         ValueError: the network does not predict velocities, or an attitude does not exist.
     """
     c, last = windows.corpus, last.to(windows.corpus.t.device)
-    R_ws = (c.R_ws if windows.attitude is AttitudeSource.TRUTH else c.onboard_R_ws)[last]
+    R_ws = windows.attitudes_w()[last]
     if not bool(torch.isfinite(R_ws).all()):
         raise ValueError(f"attitude {windows.attitude.value!r} does not exist for every sample")
     answers: list[Measurement] = []

@@ -8,6 +8,7 @@ from ginio.core.window import Representation
 from ginio.data.augment import AugmentConfig
 from ginio.data.correction import Truth
 from ginio.data.sources import DatasetName
+from ginio.data.windows import AttitudeSource
 from ginio.models import AnyConfig
 
 Fitted = Literal["all", "covariance"]
@@ -24,6 +25,7 @@ class TrainConfig:
     dataset: DatasetName = "nanobench"
     split: str = "standard"
     truth: Truth = "published"
+    attitude: AttitudeSource = AttitudeSource.TRUTH
     decimate: int = 2
     """Recorded samples that are averaged into one sample of a window."""
     steps: int = 1600

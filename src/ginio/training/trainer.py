@@ -142,7 +142,7 @@ class Trainer:
         felt, motion_w = self.train_windows.windows(last), self._motion_w(last)
         if config.augment.is_mirrored:
             felt, motion_w = mirror(felt, motion_w, generator)
-        felt = disturb(felt, config.augment, generator)
+        felt = disturb(felt, config.augment, generator, step_s=self.train_windows.step_s)
         window = felt.represent(config.representation)
         if isinstance(self.network, SequenceNetwork) and config.is_sequence:
             target = targets_s(felt, motion_w, self.network.labels)
