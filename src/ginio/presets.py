@@ -125,14 +125,10 @@ RUNS: Mapping[str, TrainConfig] = MappingProxyType(
         "resnet1d-nanobench-so3": _flight(FLIGHT_RESNET, turn="so3"),
         "resnet1d-nanobench-lfa": _flight(FLIGHT_RESNET, representation=Representation.LAST),
         "resnet1d-nanobench-body": _flight(FLIGHT_RESNET, representation=Representation.BODY),
-        "ginio-rs-synthetic": _flight(FLIGHT_RS, dataset="synthetic-quadrotor"),
-        "resnet1d-synthetic": _flight(FLIGHT_RESNET, dataset="synthetic-quadrotor"),
+        "ginio-rs-synthetic": _connected(_flight(FLIGHT_RS, dataset="synthetic-quadrotor")),
+        "resnet1d-synthetic": _connected(_flight(FLIGHT_RESNET, dataset="synthetic-quadrotor")),
         "ginio-rs-nanobench-filter": _connected(_flight(FLIGHT_RS)),
         "resnet1d-nanobench-filter": _connected(_flight(FLIGHT_RESNET)),
-        "ginio-rs-synthetic-filter": _connected(_flight(FLIGHT_RS, dataset="synthetic-quadrotor")),
-        "resnet1d-synthetic-filter": _connected(
-            _flight(FLIGHT_RESNET, dataset="synthetic-quadrotor")
-        ),
     }
 )
 

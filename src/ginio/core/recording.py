@@ -76,7 +76,7 @@ class Recording:
     """One recording of a dataset: the IMU and, on its own clock, the truth.
 
     ``onboard_R_ws`` is the attitude the device itself estimated, at the IMU's stamps, if it did.
-    ``counted_R_0s`` is the IMU's `counted_attitudes` at a higher rate, where samples were left out since.
+    ``counted_R_0s`` are the IMU's `counted_attitudes` from before samples were left out.
     """
 
     name: str
