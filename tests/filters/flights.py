@@ -65,24 +65,26 @@ def fly(runs: int, seconds: float, rate_hz: float = 100.0, *, lively: float = 1.
     v0 = (torch.cos(angle).mT @ (frequency * size)).squeeze(1)
     turn = lively * 0.4 * torch.randn(runs, 4, 3, dtype=F64)
     gyr_s = wave @ turn
-    R = scipy_matrices(uniform(runs, F64))
-    force = acc_w - G_W
-    attitudes, v_w, p_w, acc_s = [R], [v0], [torch.zeros(runs, 3, dtype=F64)], []
+    quiet = torch.zeros_like(gyr_s)
+    turns, half_turns = (exact_step(quiet, gyr_s, h)[0] for h in (dt, 0.5 * dt))
+    attitudes = [scipy_matrices(uniform(runs, F64))]
     for k in range(count):
-        middle = R @ so3.exp(0.5 * dt * gyr_s[:, k])
-        acc_s.append(so3.rotate(middle.mT, force[:, k]))
-        dR, dv, dp = exact_step(acc_s[k], gyr_s[:, k], dt)
-        p_w.append(p_w[k] + v_w[k] * dt + 0.5 * G_W * dt**2 + so3.rotate(R, dp))
-        v_w.append(v_w[k] + G_W * dt + so3.rotate(R, dv))
-        R = R @ dR
-        attitudes.append(R)
+        attitudes.append(attitudes[k] @ turns[:, k])
+    R_ws = torch.stack(attitudes, 1)
+    acc_s = so3.rotate((R_ws[:, :-1] @ half_turns).mT, acc_w - G_W)
+    _, dv, dp = exact_step(acc_s, gyr_s, dt)
+    zero = torch.zeros(runs, 1, 3, dtype=F64)
+    v_w = (G_W * dt + so3.rotate(R_ws[:, :-1], dv)).cumsum(1)
+    v_w = v0.unsqueeze(1) + torch.cat((zero, v_w), 1)
+    p_w = v_w[:, :-1] * dt + 0.5 * G_W * dt**2 + so3.rotate(R_ws[:, :-1], dp)
+    p_w = torch.cat((zero, p_w.cumsum(1)), 1)
     return Flight(
         torch.full((count,), dt, dtype=F64),
-        torch.stack(acc_s, 1),
+        acc_s,
         gyr_s,
-        torch.stack(attitudes, 1),
-        torch.stack(v_w, 1),
-        torch.stack(p_w, 1),
+        R_ws,
+        v_w,
+        p_w,
     )
 
 
@@ -137,7 +139,9 @@ def measure(mean: Tensor, std: float, quantity: Quantity = Quantity.DISPLACEMENT
     return Measurement(mean, Covariance(axes, torch.full_like(mean, math.log(std))), quantity)
 
 
-def noisy(flight: Flight, noise: ImuNoise, bias_acc_s: Tensor, bias_gyr_s: Tensor) -> Flight:
+def noisy(
+    flight: Flight, noise: ImuNoise, bias_acc_s: Tensor, bias_gyr_s: Tensor
+) -> tuple[Flight, Tensor, Tensor]:
     """Samples with white noise and walking biases that match a noise model."""
     dt = flight.dt.unsqueeze(-1)
     like = torch.randn_like

@@ -18,7 +18,7 @@ from ginio.filters.observation import Frame
 from ginio.filters.scekf import ScekfConfig
 from ginio.filters.strapdown import ImuNoise, State, advance, integrate
 from ginio.geometry import frames, so3
-from ginio.geometry.integrals import turning, turning_derivatives
+from ginio.geometry.integrals import turning
 
 STATES = 100
 FILTERS = {"scekf": ScekfConfig(clones=3).build(), "inekf": InekfConfig(clones=3).build()}
@@ -45,18 +45,20 @@ def rates(count: int) -> Tensor:
 def test_integrals_against_the_matrix_exponential() -> None:
     phi, a = rates(STATES), torch.randn(STATES, 3, dtype=F64)
     dR, dv, dp = exact_step(a, phi, 1.0)
-    gamma_0, gamma_1, gamma_2 = turning(phi)
-    assert_near(gamma_0, dR, 1e-13)
-    assert_near(so3.rotate(gamma_1, a), dv, 1e-13)
-    assert_near(so3.rotate(gamma_2, a), dp, 1e-13)
-    assert_near(gamma_1, so3.left_jacobian(phi), 1e-14)
+    found = turning(phi)
+    assert_near(found.gamma_0, dR, 1e-13)
+    assert_near(so3.rotate(found.gamma_1, a), dv, 1e-13)
+    assert_near(so3.rotate(found.gamma_2, a), dp, 1e-13)
+    assert_near(found.gamma_1, so3.left_jacobian(phi), 1e-14)
 
 
 def test_derivatives_of_the_integrals() -> None:
     phi, a = rates(STATES), torch.randn(STATES, 3, dtype=F64)
-    for n in (1, 2):
-        expected = batched_jacobian(lambda x, n=n: so3.rotate(turning(x)[n], a), phi)
-        assert_relative(turning_derivatives(phi, a)[n - 1], expected)
+    by_first = batched_jacobian(lambda x: so3.rotate(turning(x).gamma_1, a), phi)
+    by_second = batched_jacobian(lambda x: so3.rotate(turning(x).gamma_2, a), phi)
+    first, second = turning(phi).derivatives(a)
+    assert_relative(first, by_first)
+    assert_relative(second, by_second)
 
 
 def test_derivative_of_the_heading() -> None:

@@ -12,9 +12,10 @@ import torch
 from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
-from ginio.filters.chart import Chart, block_diagonal
+from ginio.filters.chart import Chart, congruent
 from ginio.filters.strapdown import State
 from ginio.geometry import so3
+from ginio.geometry.integrals import turning
 
 # Order of errors: attitude, velocity, position, biases, network error; then (θ, p) of each clone.
 THETA, VELOCITY, POSITION, BIAS_ACC, BIAS_GYR, NETWORK = (slice(3 * k, 3 * k + 3) for k in range(6))
@@ -103,24 +104,28 @@ class Estimate:
 def retract(chart: Chart, belief: Belief, delta: Float[Tensor, "*batch n"]) -> Belief:
     """``x ⊞ δ`` of state and clones; the covariance stays."""
     state, clones = belief.state, belief.clones
-    R_ws, theta = state.R_ws, delta[..., THETA]
+    count = clones.t.shape[-1]
+    theta, rho = delta[..., CORE:].unflatten(-1, (count, 2, 3)).unbind(-2)
+    # All poses at once, the present one first.
+    turned = turning(torch.cat((delta[..., None, THETA], theta), dim=-2))
+    R_ws = torch.cat((state.R_ws.unsqueeze(-3), clones.R_ws), dim=-3)
+    p_w = torch.cat((state.p_w.unsqueeze(-2), clones.p_w), dim=-2)
+    rho = torch.cat((delta[..., None, POSITION], rho), dim=-2)
+    p_w = p_w + chart.to_world(R_ws, turned.gamma_1, rho)
+    jacobian = turned.gamma_1[..., 0, :, :]
+    R_new = R_ws @ turned.gamma_0
     moved = State(
-        R_ws=so3.retract(R_ws, theta),
-        v_w=state.v_w + chart.to_world(R_ws, theta, delta[..., VELOCITY]),
-        p_w=state.p_w + chart.to_world(R_ws, theta, delta[..., POSITION]),
+        R_ws=R_new[..., 0, :, :],
+        v_w=state.v_w + chart.to_world(state.R_ws, jacobian, delta[..., VELOCITY]),
+        p_w=p_w[..., 0, :],
         bias_acc_s=state.bias_acc_s + delta[..., BIAS_ACC],
         bias_gyr_s=state.bias_gyr_s + delta[..., BIAS_GYR],
     )
-    theta, rho = delta[..., CORE:].unflatten(-1, (clones.t.shape[-1], 2, 3)).unbind(-2)
     return replace(
         belief,
         state=moved,
         network_error=belief.network_error + delta[..., NETWORK],
-        clones=replace(
-            clones,
-            R_ws=so3.retract(clones.R_ws, theta),
-            p_w=clones.p_w + chart.to_world(clones.R_ws, theta, rho),
-        ),
+        clones=replace(clones, R_ws=R_new[..., 1:, :, :], p_w=p_w[..., 1:, :]),
     )
 
 
@@ -139,16 +144,17 @@ def state_error(chart: Chart, state: State, other: State) -> Float[Tensor, "*bat
     )
 
 
-def usual_from_chart(chart: Chart, R_ws: so3.Matrix3) -> Float[Tensor, "*batch 15 15"]:
-    """Takes small errors of a chart to the usual coordinates of `Estimate`."""
+def usual_axes(chart: Chart, R_ws: so3.Matrix3) -> Float[Tensor, "*batch 5 3 3"]:
+    """Takes small errors of a chart to the usual coordinates of `Estimate`, three by three."""
     eye, axes = so3.identity_like(R_ws[..., 0]), chart.axes(R_ws)
-    return block_diagonal(eye, axes, axes, eye, eye)
+    return torch.stack((eye, axes, axes, eye, eye), dim=-3)
 
 
 def export(chart: Chart, belief: Belief) -> Estimate:
     """State and covariance in the usual coordinates."""
-    T = usual_from_chart(chart, belief.state.R_ws)
-    return Estimate(belief.t, belief.state, T @ belief.P[..., :MOTION, :MOTION] @ T.mT)
+    axes = usual_axes(chart, belief.state.R_ws)
+    covariance = congruent(axes, belief.P[..., :MOTION, :MOTION])
+    return Estimate(belief.t, belief.state, covariance)
 
 
 def map_tensors(function: Callable[..., Tensor], *values: Any) -> Any:

@@ -8,7 +8,6 @@ to the update, is written once and asks the chart. Derivation: docs/derivations/
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -24,8 +23,8 @@ class Chart(Protocol):
         """Takes a small error of a vector to the world; errors of attitude are zero here."""
         ...
 
-    def to_world(self, R_ws: Matrix3, theta: Vector, error: Vector) -> Vector:
-        """Error of a vector in the world, beside an error θ of any size."""
+    def to_world(self, R_ws: Matrix3, jacobian: Matrix3, error: Vector) -> Vector:
+        """Error of a vector in the world, beside a large error θ with this left Jacobian."""
         ...
 
     def from_world(self, R_ws: Matrix3, theta: Vector, error_w: Vector) -> Vector:
@@ -41,7 +40,7 @@ class WorldChart:
         """The identity."""
         return so3.identity_like(R_ws[..., 0])
 
-    def to_world(self, R_ws: Matrix3, theta: Vector, error: Vector) -> Vector:  # noqa: ARG002 - a chart
+    def to_world(self, R_ws: Matrix3, jacobian: Matrix3, error: Vector) -> Vector:  # noqa: ARG002 - a chart
         """The same."""
         return error
 
@@ -62,22 +61,24 @@ class InvariantChart:
         """The attitude itself: errors are in the sensor frame."""
         return R_ws
 
-    def to_world(self, R_ws: Matrix3, theta: Vector, error: Vector) -> Vector:
+    def to_world(self, R_ws: Matrix3, jacobian: Matrix3, error: Vector) -> Vector:
         """``R̂ J(θ) ξ``."""
-        return so3.rotate(R_ws @ so3.left_jacobian(theta), error)
+        return so3.rotate(R_ws @ jacobian, error)
 
     def from_world(self, R_ws: Matrix3, theta: Vector, error_w: Vector) -> Vector:
         """``J(θ)⁻¹ R̂ᵀ`` of a difference in the world."""
         return so3.rotate(so3.left_jacobian_inverse(theta) @ R_ws.mT, error_w)
 
 
-def block_diagonal(*blocks: Float[Tensor, "*#batch 3 3"]) -> Float[Tensor, "*batch n n"]:
-    """One matrix of blocks of three along its diagonal."""
-    batch = torch.broadcast_shapes(*(b.shape[:-2] for b in blocks))
-    o = blocks[0].new_zeros((*batch, 3, 3))
-    count = len(blocks)
-    rows = [
-        torch.cat([blocks[i].expand(*batch, 3, 3) if i == j else o for j in range(count)], dim=-1)
-        for i in range(count)
-    ]
-    return torch.cat(rows, dim=-2)
+def turned_rows(
+    blocks: Float[Tensor, "*batch block 3 3"], matrix: Float[Tensor, "*batch n m"]
+) -> Float[Tensor, "*batch n m"]:
+    """A matrix times one with blocks of three along its diagonal on the left."""
+    return (blocks @ matrix.unflatten(-2, (-1, 3))).flatten(-3, -2)
+
+
+def congruent(
+    blocks: Float[Tensor, "*batch block 3 3"], matrix: Float[Tensor, "*batch n n"]
+) -> Float[Tensor, "*batch n n"]:
+    """``D M Dᵀ`` with a symmetric M and blocks of three along the diagonal of D."""
+    return turned_rows(blocks, turned_rows(blocks, matrix).mT)

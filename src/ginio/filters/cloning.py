@@ -23,7 +23,7 @@ from ginio.filters.belief import (
     Estimate,
     Health,
 )
-from ginio.filters.chart import Chart, block_diagonal
+from ginio.filters.chart import Chart, congruent, turned_rows
 from ginio.filters.gaussian import Innovation
 from ginio.filters.network_error import NetworkError
 from ginio.filters.observation import Frame, Names, Span
@@ -66,9 +66,9 @@ class CloningFilter:
         batch = state.R_ws.shape[:-2]
         like = {"dtype": torch.float64, "device": state.R_ws.device}
         n = CORE + CLONE * self.config.clones
-        T = beliefs.usual_from_chart(self.chart, state.R_ws).mT
+        axes = beliefs.usual_axes(self.chart, state.R_ws).mT
         P = torch.zeros(*batch, n, n, **like)
-        P[..., :MOTION, :MOTION] = T @ start.covariance @ T.mT
+        P[..., :MOTION, :MOTION] = congruent(axes, start.covariance)
         P[..., NETWORK, NETWORK] = self.config.network.stationary * torch.eye(3, **like)
         return Belief(
             t=start.t,
@@ -119,31 +119,31 @@ class CloningFilter:
         self, before: State, after: State, increment: Increment
     ) -> tuple[Float64[Tensor, "*batch 15 15"], Float64[Tensor, "*batch 15 15"]]:
         """F and Q of a chunk in the chart; the increment has them in the frame at its start."""
-        R_sw = before.R_ws.mT
-        into = R_sw @ self.chart.axes(before.R_ws)
+        into = before.R_ws.mT @ self.chart.axes(before.R_ws)
         out = self.chart.axes(after.R_ws).mT @ before.R_ws
         eye = so3.identity_like(before.p_w)
-        begin = block_diagonal(eye, into, into, eye, eye)
-        end = block_diagonal(increment.R_se.mT, out, out, eye, eye)
-        return end @ increment.transition @ begin, end @ increment.noise @ end.mT
+        begin = torch.stack((eye, into, into, eye, eye), dim=-3)
+        end = torch.stack((increment.R_se.mT, out, out, eye, eye), dim=-3)
+        F = turned_rows(begin.mT, turned_rows(end, increment.transition).mT).mT
+        return F, congruent(end, increment.noise)
 
     def _propagated(
         self, P: Tensor, F: Tensor, Q: Tensor, memory: Float[Tensor, "*batch"]
     ) -> Tensor:
-        """``F P Fᵀ + Q``, where F leaves the clones alone."""
-        fade = memory[..., None, None]
-        cross = torch.cat((F @ P[..., :MOTION, MOTION:], fade * P[..., NETWORK, MOTION:]), dim=-2)
-        moved = P.clone()
-        core = F @ P[..., :MOTION, :MOTION] @ F.mT + Q
-        moved[..., :MOTION, :MOTION] = 0.5 * (core + core.mT)
-        moved[..., :CORE, CORE:] = cross[..., 3:]
-        moved[..., CORE:, :CORE] = cross[..., 3:].mT
-        of_network = fade * cross[..., :3]
-        moved[..., :MOTION, NETWORK] = of_network[..., :MOTION, :]
-        moved[..., NETWORK, :MOTION] = of_network[..., :MOTION, :].mT
+        """``F P Fᵀ + Q``, where F leaves the clones alone and lets the network's error fade."""
         eye = torch.eye(3, dtype=P.dtype, device=P.device)
-        fresh = self.config.network.stationary * (1 - fade.square()) * eye
-        moved[..., NETWORK, NETWORK] = of_network[..., MOTION:, :] + fresh
+        fade = memory[..., None, None] * eye
+        F_core = P.new_zeros(*P.shape[:-2], CORE, CORE)
+        F_core[..., :MOTION, :MOTION] = F
+        F_core[..., NETWORK, NETWORK] = fade
+        rows = F_core @ P[..., :CORE, :]
+        core = rows[..., :CORE] @ F_core.mT
+        core[..., :MOTION, :MOTION] += Q
+        core[..., NETWORK, NETWORK] += self.config.network.stationary * (eye - fade.square())
+        moved = P.clone()
+        moved[..., :CORE, :CORE] = 0.5 * (core + core.mT)
+        moved[..., :CORE, CORE:] = rows[..., CORE:]
+        moved[..., CORE:, :CORE] = rows[..., CORE:].mT
         return moved
 
     def clone(self, belief: Belief, name: Names) -> Belief:

@@ -105,4 +105,5 @@ def posterior(
     half = torch.where(mask, found.cross, torch.zeros_like(found.cross)) - 0.5 * K @ S
     left, right = torch.cat((K, half), dim=-1), torch.cat((half, K), dim=-1)
     delta = (K @ found.innovation.residual.unsqueeze(-1)).squeeze(-1)
-    return delta, P - left @ right.mT
+    flat, left, right = (x.reshape(-1, *x.shape[-2:]) for x in (P, left, right))
+    return delta, torch.baddbmm(flat, left, right.mT, alpha=-1).view(P.shape)

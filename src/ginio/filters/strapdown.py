@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from ginio.geometry import so3
-from ginio.geometry.integrals import running_products, turning, turning_derivatives
+from ginio.geometry.integrals import running_products, turning
 from ginio.geometry.so3 import Matrix3, Scalar, Vector
 
 Signal = Float[Tensor, "*batch time 3"]
@@ -103,11 +103,11 @@ def integrate(
     dt = dt.expand(acc_s.shape[:-1])
     h = dt[..., None, None]
     phi = gyr_s * dt.unsqueeze(-1)
-    dR, gamma_1, gamma_2 = turning(phi)
-    slope_1, slope_2 = turning_derivatives(phi, acc_s)
-    R_end = running_products(dR)
+    turned = turning(phi)
+    slope_1, slope_2 = turned.derivatives(acc_s)
+    R_end = running_products(turned.gamma_0)
     R_s = torch.cat((so3.identity_like(phi[..., :1, :]), R_end[..., :-1, :, :]), dim=-3)
-    by_force = (R_s @ gamma_1) * h, (R_s @ gamma_2) * h.square()
+    by_force = (R_s @ turned.gamma_1) * h, (R_s @ turned.gamma_2) * h.square()
     by_rate = (R_s @ slope_1) * h.square(), (R_s @ slope_2) * h**3
     path = _path(R_end, so3.rotate(by_force[0], acc_s), so3.rotate(by_force[1], acc_s), dt)
     inputs = _effect_of_inputs(path, by_force, by_rate)

@@ -9,6 +9,7 @@ so Γ0 is the rotation itself and Γ1 its left Jacobian. Derivation: docs/deriva
 """
 
 import math
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
@@ -38,35 +39,51 @@ def coefficients(angle_squared: Float[Tensor, "*batch"]) -> Float[Tensor, "*batc
     return torch.where(small.unsqueeze(-1), series, torch.stack(closed, dim=-1))
 
 
-def turning(phi: Vector) -> tuple[Matrix3, Matrix3, Matrix3]:
-    """``Γ0, Γ1, Γ2`` of a rotation vector."""
+@dataclass(frozen=True, slots=True)
+class Turning:
+    """``Γ0, Γ1, Γ2`` of a rotation vector, and what its derivatives need besides."""
+
+    gamma_0: Matrix3
+    gamma_1: Matrix3
+    gamma_2: Matrix3
+    phi: Vector
+    _hat: Matrix3
+    _f: Float[Tensor, "*batch 6 1 1"]
+
+    def derivatives(self, a: Vector) -> tuple[Matrix3, Matrix3]:
+        """Of ``Γ1(φ) a`` and ``Γ2(φ) a`` by φ.
+
+        They rest on ``2 df_n/dθ² = n f_(n+2) - f_(n+1)`` and, with k and h for the skew matrices
+        of φ and a, on ``d(φ × (φ × a)) = (h k - 2 k h) dφ``.
+        """
+        f2, f3, f4, f5, f6 = self._f.unbind(-3)[1:]
+        k, h = self._hat, so3.hat(a)
+        once = k @ a.unsqueeze(-1)
+        by_once, by_twice = h @ k, k @ h
+        second = by_once - 2 * by_twice
+        row = self.phi.unsqueeze(-2)
+        along_once, along_twice = once * row, (k @ once) * row
+        slope_2, slope_3, slope_4 = 2 * f4 - f3, 3 * f5 - f4, 4 * f6 - f5
+        return (
+            f3 * second - f2 * h + slope_2 * along_once + slope_3 * along_twice,
+            f4 * second - f3 * h + slope_3 * along_once + slope_4 * along_twice,
+        )
+
+
+def turning(phi: Vector) -> Turning:
+    """The integrals of a steady turn by a rotation vector."""
     f = coefficients(phi.square().sum(-1))[..., None, None]
+    f1, f2, f3, f4 = f.unbind(-3)[:4]
     k = so3.hat(phi)
     kk = k @ k
-    eye = so3.identity_like(phi)
-    gamma_0 = eye + f[..., 0, :, :] * k + f[..., 1, :, :] * kk
-    gamma_1 = eye + f[..., 1, :, :] * k + f[..., 2, :, :] * kk
-    gamma_2 = 0.5 * eye + f[..., 2, :, :] * k + f[..., 3, :, :] * kk
-    return gamma_0, gamma_1, gamma_2
-
-
-def turning_derivatives(phi: Vector, a: Vector) -> tuple[Matrix3, Matrix3]:
-    """Derivatives of ``Γ1(φ) a`` and ``Γ2(φ) a`` by φ.
-
-    They rest on ``2 df_n/dθ² = n f_(n+2) - f_(n+1)``.
-    """
-    f = coefficients(phi.square().sum(-1))[..., None, None]
-    f2, f3, f4, f5, f6 = (f[..., n, :, :] for n in range(1, ORDERS))
-    k = so3.hat(phi)
-    once = so3.rotate(k, a)
-    twice = so3.rotate(k, once)
-    first, second = -so3.hat(a), -so3.hat(once) - k @ so3.hat(a)
-    row = phi.unsqueeze(-2)
-    along_once, along_twice = once.unsqueeze(-1) * row, twice.unsqueeze(-1) * row
-    slope_2, slope_3, slope_4 = 2 * f4 - f3, 3 * f5 - f4, 4 * f6 - f5
-    return (
-        f2 * first + f3 * second + slope_2 * along_once + slope_3 * along_twice,
-        f3 * first + f4 * second + slope_3 * along_once + slope_4 * along_twice,
+    eye = torch.eye(3, dtype=phi.dtype, device=phi.device)
+    return Turning(
+        gamma_0=eye + f1 * k + f2 * kk,
+        gamma_1=eye + f2 * k + f3 * kk,
+        gamma_2=0.5 * eye + f3 * k + f4 * kk,
+        phi=phi,
+        _hat=k,
+        _f=f,
     )
 
 
