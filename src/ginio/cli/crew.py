@@ -113,7 +113,7 @@ def work(
 
 def do_all(jobs: Sequence[Job], worker: Worker) -> Outcome:
     """Do jobs one after the other; one that fails does not keep the others from being done."""
-    outcome, stages_done = Outcome(), 0
+    outcome, stages_done = Outcome(), 0.0
     for job in jobs:
         outcome += attempt(job, worker, stages_done)
         if not outcome.is_whole:
@@ -122,7 +122,7 @@ def do_all(jobs: Sequence[Job], worker: Worker) -> Outcome:
     return outcome
 
 
-def attempt(job: Job, worker: Worker, stages_done: int) -> Outcome:
+def attempt(job: Job, worker: Worker, stages_done: float) -> Outcome:
     """Do one job, or say why not."""
     try:
         worker.do(job, stages_done)

@@ -62,7 +62,7 @@ class StudySettings:
             is_smoke=True,
             command=command,
             rotations=ProtocolConfig(rotations=1, stride=25),
-            frames=SweepConfig(draws=1, stride=25),
+            frames=SweepConfig(angles_deg=(20.0,), draws=1, stride=25),
             remounting=RemountingConfig(stride=25),
         )
 
@@ -81,6 +81,16 @@ class StudySettings:
             given = job.run.given is not None
             config = config.lasting(max(1, self.steps // 2) if given else self.steps)
         return replace(config, batch=SMOKE_BATCH) if self.is_smoke else config
+
+    def source(self, config: TrainConfig, decimate_by: int) -> Source:
+        """The data of a run, at some rate."""
+        return open_source(
+            config.dataset,
+            split=config.split,
+            decimate_by=decimate_by,
+            root=self.data,
+            truth=config.truth,
+        )
 
     def flights(self, corpus: Corpus) -> Corpus:
         """The flights that are judged."""
@@ -141,11 +151,5 @@ class Sources:
         factor = decimate_by or config.decimate
         key = (config.dataset, config.split, config.truth, factor)
         if key not in self._opened:
-            self._opened[key] = open_source(
-                config.dataset,
-                split=config.split,
-                decimate_by=factor,
-                root=self.settings.data,
-                truth=config.truth,
-            )
+            self._opened[key] = self.settings.source(config, factor)
         return self._opened[key]

@@ -5,7 +5,7 @@ killed and taken up at any point.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from ginio.presets import CROSS, Protocol
 from ginio.runtime.checkpoint import CARD_FILE, Run, load_run, save_run
 from ginio.training.config import TrainConfig
 from ginio.training.provenance import commit, plain, versions
-from ginio.training.trainer import Trainer
+from ginio.training.trainer import STATE_FILE, Trainer
 
 CONFIG_FILE = "config.json"
 ALIGNED = (Representation.LAST, Representation.LAST_BODY)
@@ -55,6 +55,8 @@ class Worker:
         for protocol in job.run.protocols:
             stages_done += 1
             self.tell(stages_done, f"{job.key}: {protocol}")
+            if self.stopped():
+                raise StoppedError
             path = self.settings.result(job.key, protocol)
             if not path.exists():
                 write_result(path, self.judge(job, protocol))
@@ -77,6 +79,7 @@ class Worker:
         self.watch(trainer, job.key, stages_done)
         # The card is written last: a run that has one is finished.
         save_run(directory, card_of(trainer, source), trainer.average)
+        (directory / STATE_FILE).unlink(missing_ok=True)
 
     def watch(self, trainer: Trainer, key: str, stages_done: float) -> None:
         """Train, saving now and then, and when asked to stop."""
@@ -201,11 +204,20 @@ def check_same(directory: Path, config: TrainConfig) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
         return
-    found = json.loads(path.read_text(encoding="utf-8"))
-    changed = [name for name in document if found.get(name) != document[name]]
+    found, wanted = flat(json.loads(path.read_text(encoding="utf-8"))), flat(document)
+    changed = [name for name in wanted if found.get(name) != wanted[name]]
     if changed:
         name = changed[0]
         raise ValueError(
-            f"{directory} was begun with {name} {found.get(name)!r}; expected {document[name]!r}: "
+            f"{directory} was begun with {name} {found.get(name)!r}; expected {wanted[name]!r}: "
             "choose another folder with --out, or remove this one"
         )
+
+
+def flat(document: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested settings under one dotted name each."""
+    found: dict[str, Any] = {}
+    for name, value in document.items():
+        inner = flat(value, f"{prefix}{name}.") if isinstance(value, dict) else None
+        found |= {f"{prefix}{name}": value} if inner is None else inner
+    return found

@@ -75,7 +75,7 @@ def velocity_figure(results: Results) -> Drawing:
 
 def coverage_figure(results: Results) -> Drawing:
     """How many errors lie inside ellipsoids that should hold a part of them."""
-    ideal = _curve("ideal", [0, 1], [0, 1], {"color": GREY, "dash": "dot", "width": 1.5})
+    ideal = _curve("ideal", [0.0, 1.0], [0.0, 1.0], {"color": GREY, "dash": "dot", "width": 1.5})
     traces = [ideal]
     for number, row in enumerate(paper.COVARIANCE):
         found = results.calibrations(row.run)
@@ -149,7 +149,7 @@ def mismatch_figure(results: Results, kind: ErrorKind, course: Course) -> Drawin
     still = results.summary(STANDING_STILL, "rotations", "ID/ID", "ate_se3")
     if still is not None:
         line = {"color": GREY, "dash": "dot", "width": 1.5}
-        traces.append(_curve("standing still", (0, ANGLES_DEG[-1]), [still.mean] * 2, line))
+        traces.append(_curve("standing still", (0.0, ANGLES_DEG[-1]), [still.mean] * 2, line))
     frame = "Gravity-frame" if kind == "gravity" else "LFA relative-frame"
     return Drawing(
         f"mismatch-{kind}-{course}-figure",

@@ -267,9 +267,9 @@ def comparison_table(results: Results) -> Table:
 
 
 def _every_row() -> Iterator[Row]:
-    yield from paper.COVARIANCE
-    for rows in (paper.MAIN, paper.AUGMENTATION, paper.CAPACITY):
+    for rows in (paper.COVARIANCE, paper.RELATIVE_ERROR, paper.CAPACITY, paper.AUGMENTATION):
         yield from rows
+    yield from paper.MAIN
 
 
 def _named(run: str, labels: dict[str, str]) -> str:

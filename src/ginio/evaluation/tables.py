@@ -34,7 +34,7 @@ class Number:
 
     def text(self, value: float) -> str:
         """A value with this number's digits."""
-        if value and abs(value) < 10 ** (1 - self.digits):
+        if value and abs(value) < 10**-self.digits:
             return f"{value:.2e}"
         return f"{value:.{self.digits}f}"
 
@@ -173,6 +173,7 @@ _LATEX = str.maketrans(
         "×": r"$\times$",
         "→": r"$\to$",
         "–": "--",
+        "½": r"$\frac12$",
     }
 )
 
