@@ -12,6 +12,7 @@ from ginio.cli.data import Data
 from ginio.cli.demo import Demo
 from ginio.cli.evaluate import Evaluate
 from ginio.cli.networks import Models, Networks
+from ginio.cli.remount import Remount
 from ginio.cli.report import Report
 from ginio.cli.reproduce import Reproduce
 from ginio.cli.simulate import Simulate
@@ -29,6 +30,7 @@ COMMANDS = {
     "simulate": Simulate,
     "train": Train,
     "evaluate": Evaluate,
+    "remount": Remount,
     "reproduce": Reproduce,
     "report": Report,
 }

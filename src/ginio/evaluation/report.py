@@ -48,8 +48,14 @@ class Report:
         )
 
     def _contents(self) -> str:
-        both = [*self.tables, *self.figures]
-        return "".join(f'<a href="#{escape(x.name)}">{escape(x.title)}</a>' for x in both)
+        links = (
+            "".join(f'<a href="#{escape(part.name)}">{escape(part.title)}</a>' for part in parts)
+            for parts in (self.tables, self.figures)
+        )
+        return "".join(
+            f"<div><b>{name}</b>{of_kind}</div>"
+            for name, of_kind in zip(("Tables", "Figures"), links, strict=True)
+        )
 
 
 def _place(drawing: Drawing) -> str:

@@ -17,7 +17,8 @@ from ginio.evaluation.results import Results
 GREEN, ORANGE, PURPLE, YELLOW = "#009E73", "#E69F00", "#CC79A7", "#B8A400"
 COLORS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, YELLOW, INK)
 DASHES = ("solid", "dash", "dot")
-WIDE = {"height": 420}
+BESIDE = {"legend": {"orientation": "v", "x": 1.02, "y": 1}}
+"""Where the names of many curves stand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,7 @@ def mismatch_figure(results: Results, kind: ErrorKind, course: Course) -> Drawin
         f"mismatch-{kind}-{course}-figure",
         f"{frame} error, {course}",
         "Mean ATE over recordings with its bootstrap 95 % interval.",
-        {"data": traces, "layout": _layout("error of the frame, degrees", "ATE, m") | WIDE},
+        {"data": traces, "layout": _layout("error of the frame, degrees", "ATE, m") | BESIDE},
         _missing(results, rows, "frame errors"),
     )
 
@@ -174,7 +175,7 @@ def cdf_figure(results: Results) -> Drawing:
         line = {"color": GREY, "dash": "dot"} if is_trivial else _style(number)
         curve = _curve(row.label, [errors[0], *errors], parts, {**line, "shape": "hv"})
         traces.append(curve)
-    layout = _layout("ATE, m", "part of the recordings")
+    layout = _layout("ATE, m", "part of the recordings") | BESIDE
     layout["xaxis"] |= {"type": "log"}
     return Drawing(
         "cdf",

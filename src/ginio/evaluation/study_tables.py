@@ -98,7 +98,7 @@ def velocity_table(results: Results) -> Table:
                 row.label,
                 row.seen,
                 *(_number(results, row.run, test, metric) for test, metric in metrics),
-                _number(results, row.run, VECTORS, "mean_law_error"),
+                "–" if row in BASELINES else _number(results, row.run, VECTORS, "mean_law_error"),
             )
             for row in (*paper.MAIN, *BASELINES)
         ),
