@@ -96,7 +96,13 @@ def test_every_score_is_written_with_what_made_it(runs: list[str], asked: Asked)
     assert found["protocol"] == expected
     assert list(found["scores"]) == list(found["summary"]) == [*BASELINES, *runs]
     assert asked == [
-        {"dataset": "nanobench", "split": "standard", "decimate_by": 4, "root": Path("flights")}
+        {
+            "dataset": "nanobench",
+            "split": "standard",
+            "decimate_by": 4,
+            "root": Path("flights"),
+            "truth": "published",
+        }
     ]
 
 

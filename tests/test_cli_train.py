@@ -96,7 +96,13 @@ def test_training_leaves_a_run_that_says_where_it_came_from(
     assert train("--seed", "3", "--data", "flights") == 0
     assert "trained: runs/tiny-3" in capsys.readouterr().out
     assert here == [
-        {"dataset": "nanobench", "split": "standard", "decimate_by": 4, "root": Path("flights")}
+        {
+            "dataset": "nanobench",
+            "split": "standard",
+            "decimate_by": 4,
+            "root": Path("flights"),
+            "truth": "published",
+        }
     ]
     run = load("runs/tiny-3")
     assert run.card.network == SMALL
@@ -109,6 +115,8 @@ def test_training_leaves_a_run_that_says_where_it_came_from(
     assert provenance["config"]["network"]["window"] == 8
     assert provenance["versions"]["torch"] == torch.__version__
     assert provenance["validation"]["velocity_rmse"] > 0
+    assert run.card.covariance_factor > 0
+    assert run.card.covariance_factor != 1
     assert {"data", "split", "commit", "licence"} <= set(provenance)
     log = [json.loads(line) for line in Path("runs/tiny-3/log.jsonl").read_text().splitlines()]
     assert [line["step"] for line in log if line["val_rmse"] is not None] == [6, 12, 18]

@@ -101,3 +101,12 @@ def test_a_damaged_file_is_named(run: Path, name: str, content: bytes) -> None:
     (run / name).write_bytes(content)
     with pytest.raises(CheckpointError, match=name):
         load_run(run)
+
+
+@pytest.mark.bare
+@pytest.mark.parametrize("name", ["rate_hz", "covariance_factor"])
+@pytest.mark.parametrize("value", [0, -1.0, float("inf"), "2", None])
+def test_a_figure_that_must_be_positive_is_refused(run: Path, name: str, value: object) -> None:
+    edit(run, **{name: value})
+    with pytest.raises(CheckpointError, match=rf"card\.json: {name} must be a positive number"):
+        load_run(run)

@@ -4,6 +4,7 @@ import torch
 from ginio.core import Quantity, Representation, Window, represent
 from ginio.geometry import so3
 from ginio.presets import NETWORKS
+from ginio.runtime.checkpoint import Card, Run
 from ginio.runtime.frontend import NeuralFrontend
 
 
@@ -54,3 +55,23 @@ def test_a_value_that_is_not_finite_is_refused_and_named(
 
 def test_no_gradient_is_kept(frontend: NeuralFrontend) -> None:
     assert not frontend.measure(body_window()).mean.requires_grad
+
+
+def test_a_covariance_is_widened_by_its_factor_and_the_mean_is_left() -> None:
+    config = NETWORKS["ginio-rs"]
+    torch.manual_seed(0)
+    network = config.build().eval()
+    window = Window(
+        torch.randn(3, 200, 3), torch.randn(3, 200, 3), so3.random(3), Representation.LAST
+    )
+    plain, wide = (
+        Run(
+            Card(network=config, representation=Representation.LAST, covariance_factor=factor),
+            network,
+        )
+        .frontend()
+        .measure(window)
+        for factor in (1.0, 4.0)
+    )
+    assert torch.equal(plain.mean, wide.mean)
+    torch.testing.assert_close(wide.covariance.matrix(), 4 * plain.covariance.matrix())

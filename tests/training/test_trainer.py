@@ -68,14 +68,14 @@ def test_training_learns_and_logs(tmp_path: Path, config: TrainConfig, corpus: C
     trainer = make_trainer(
         replace(config, steps=300, mse_steps=200, batch=64, learning_rate=5e-3), corpus, tmp_path
     )
-    before, _ = trainer.validate()
+    before = trainer.validate().velocity_rmse
     train(trainer)
-    after, nll = trainer.validate()
-    assert after < 0.5 * before
-    assert nll < 0
+    after = trainer.validate()
+    assert after.velocity_rmse < 0.5 * before
+    assert after.nll < 0
     log = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     assert log[-1]["step"] == 300
-    assert log[-1]["val_rmse"] == after
+    assert log[-1]["val_rmse"] == after.velocity_rmse
 
 
 def test_a_loss_that_is_not_finite_stops_and_keeps_the_batch(

@@ -93,18 +93,19 @@ def make_trainer(
 def card_of(trainer: Trainer, source: Source) -> Card:
     """What the trained network is and where it came from."""
     config = trainer.config
-    rmse, nll = trainer.validate()
+    found = trainer.validate()
     return Card(
         network=config.network,
         representation=config.representation,
         quantity=config.quantity,
         rate_hz=source.rate_hz,
+        covariance_factor=found.covariance_factor,
         provenance={
             "data": config.dataset,
             "split": source.split,
             "split_sha256": source.split_sha256,
             "steps": trainer.step,
-            "validation": {"velocity_rmse": rmse, "nll": nll},
+            "validation": {"velocity_rmse": found.velocity_rmse, "nll": found.nll},
             "config": plain(config),
             "commit": commit(),
             "versions": versions(),

@@ -27,6 +27,11 @@ def chi2_3_cdf(x: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
     return torch.erf((x / 2).sqrt()) - (2 * x / torch.pi).sqrt() * torch.exp(-x / 2)
 
 
+def calibration_factor(nees: Float[Tensor, " window"]) -> Float[Tensor, ""]:
+    """The factor on Σ that makes residuals likeliest: of ``½ n/f + 3/2 log f`` the minimum."""
+    return nees.mean() / 3
+
+
 def coverage(
     covariance: Covariance,
     residual: Float[Tensor, "window 3"],

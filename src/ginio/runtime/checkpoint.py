@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -36,8 +37,16 @@ class Card:
     quantity: Quantity = Quantity.VELOCITY
     rate_hz: float = 200.0
     """Samples per second of the windows it was trained on."""
+    covariance_factor: float = 1.0
+    """On every Σ of the network, fitted to windows it was not trained on; the law does not mind."""
     provenance: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Data, split hash, seed, commit, versions, licence and figures; never needed to run."""
+
+    def __post_init__(self) -> None:
+        for name in ("rate_hz", "covariance_factor"):
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or not 0 < value < math.inf:
+                raise ValueError(f"{name} must be a positive number; found {value!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +63,7 @@ class Run:
             window=self.card.network.window,
             representation=self.card.representation,
             quantity=self.card.quantity,
+            covariance_factor=self.card.covariance_factor,
         )
 
 
@@ -65,6 +75,7 @@ def save_run(directory: Path, card: Card, network: nn.Module) -> None:
         "representation": card.representation.value,
         "quantity": card.quantity.value,
         "rate_hz": card.rate_hz,
+        "covariance_factor": card.covariance_factor,
         "provenance": card.provenance,
     }
     partial = directory / (CARD_FILE + ".partial")
@@ -107,13 +118,15 @@ def read_card(path: Path) -> Card:
     if not isinstance(document, dict) or set(document) != known:
         found = sorted(document) if isinstance(document, dict) else type(document).__name__
         raise CheckpointError(f"{path}: expected the keys {sorted(known)}; found {found}")
-    return Card(
-        network=_network_config(path, document["network"]),
-        representation=_member(path, Representation, document["representation"]),
-        quantity=_member(path, Quantity, document["quantity"]),
-        rate_hz=document["rate_hz"],
-        provenance=document["provenance"],
-    )
+    values = {
+        "network": _network_config(path, document["network"]),
+        "representation": _member(path, Representation, document["representation"]),
+        "quantity": _member(path, Quantity, document["quantity"]),
+    }
+    try:
+        return Card(**document | values)
+    except ValueError as error:
+        raise CheckpointError(f"{path}: {error}") from error
 
 
 def _tagged(config: AnyConfig) -> dict[str, Any]:

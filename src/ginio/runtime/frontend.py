@@ -17,6 +17,7 @@ class NeuralFrontend:
     window: int
     representation: Representation
     quantity: Quantity
+    covariance_factor: float = 1.0
 
     def measure(self, window: Window) -> Measurement:
         """Motion and covariance in the frame of the window.
@@ -28,7 +29,8 @@ class NeuralFrontend:
         self._check(window)
         with torch.no_grad():
             mean, axes, log_std = self.network(window.features())
-        return Measurement(mean, Covariance(axes, log_std), self.quantity)
+        covariance = Covariance(axes, log_std).scaled(self.covariance_factor**0.5)
+        return Measurement(mean, covariance, self.quantity)
 
     def _check(self, window: Window) -> None:
         if window.representation is not self.representation:

@@ -22,6 +22,7 @@ from ginio.core.measurement import Covariance
 from ginio.data.augment import disturb, mirror, turn
 from ginio.data.windows import WindowSet, target_f, targets_s
 from ginio.metrics.trajectory import velocity_rmse
+from ginio.metrics.uncertainty import calibration_factor
 from ginio.training import processes
 from ginio.training.config import TrainConfig
 from ginio.training.given_mean import hold_mean, take_mean
@@ -46,6 +47,16 @@ class Progress:
     windows_per_s: float
     val_rmse: float | None = None
     val_nll: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """What the averaged weights are worth on windows that no step has seen."""
+
+    velocity_rmse: float
+    nll: float
+    covariance_factor: float
+    """On Σ, at which that likelihood would be largest."""
 
 
 class Trainer:
@@ -99,9 +110,14 @@ class Trainer:
             validate = self.step % config.validate_every == 0 or last
             if validate or self.step % 50 == 0:
                 elapsed = time.perf_counter() - started
-                rmse, nll = self.validate() if validate else (None, None)
+                found = self.validate() if validate else None
                 progress = Progress(
-                    self.step, float(loss), self.learning_rate(self.step), seen / elapsed, rmse, nll
+                    self.step,
+                    float(loss),
+                    self.learning_rate(self.step),
+                    seen / elapsed,
+                    None if found is None else found.velocity_rmse,
+                    None if found is None else found.nll,
                 )
                 self._log(progress)
                 yield progress
@@ -159,20 +175,24 @@ class Trainer:
         return config.learning_rate * warm * 0.5 * (1 + math.cos(math.pi * step / config.steps))
 
     @torch.no_grad()
-    def validate(self, *, stride: int = 10) -> tuple[float, float]:
+    def validate(self, *, stride: int = 10) -> Validation:
         """Velocity (or displacement) RMSE and mean NLL of the averaged weights."""
         self.average.eval()
-        residuals, nlls = [], []
+        residuals, nees, nlls = [], [], []
         every = torch.arange(0, len(self.val_windows), stride, device=self.config.device)
         for last in every.split(512):
             window = self.val_windows.windows(last).represent(self.config.representation)
             target = target_f(window, self.val_windows.motion_w(last))
             mean, axes, log_std = self.average(window.features())
             residuals.append(target - mean)
+            nees.append(Covariance(axes, log_std).nees(target - mean))
             nlls.append(Covariance(axes, log_std).nll(target - mean))
         residual = torch.cat(residuals)
-        rmse = velocity_rmse(residual, torch.zeros_like(residual))
-        return float(rmse), float(torch.cat(nlls).mean())
+        return Validation(
+            velocity_rmse=float(velocity_rmse(residual, torch.zeros_like(residual))),
+            nll=float(torch.cat(nlls).mean()),
+            covariance_factor=float(calibration_factor(torch.cat(nees))),
+        )
 
     def save(self) -> None:
         """Write all that is carried from step to step, whole or not at all."""
