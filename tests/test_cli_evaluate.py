@@ -86,8 +86,10 @@ def document(*arguments: str) -> dict[str, Any]:
 def test_every_score_is_written_with_what_made_it(runs: list[str], asked: Asked) -> None:
     found = document(*runs, "--data", "flights")
     assert found["command"] == (
-        "ginio evaluate ginio resnet --dataset nanobench --split standard --side test"
+        "ginio evaluate ginio resnet --dataset nanobench --split standard --side test "
+        "--truth published"
     )
+    assert found["truth"] == "published"
     assert found["split_sha256"] == "0123abcd"
     assert found["versions"]["ginio"] == ginio.__version__
     assert found["versions"]["torch"] == torch.__version__

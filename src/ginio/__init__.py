@@ -11,5 +11,7 @@ from ginio.core import Trajectory as Trajectory
 from ginio.core import Window as Window
 from ginio.core import cut as cut
 from ginio.core import represent as represent
+from ginio.runtime.zoo import load as load
+from ginio.runtime.zoo import shipped as shipped
 
 __version__ = "0.1.0.dev0"

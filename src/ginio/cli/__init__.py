@@ -11,6 +11,7 @@ from ginio.cli.console import ERRORS
 from ginio.cli.data import Data
 from ginio.cli.demo import Demo
 from ginio.cli.evaluate import Evaluate
+from ginio.cli.fuse import Fuse
 from ginio.cli.networks import Models, Networks
 from ginio.cli.remount import Remount
 from ginio.cli.report import Report
@@ -30,6 +31,7 @@ COMMANDS = {
     "simulate": Simulate,
     "train": Train,
     "evaluate": Evaluate,
+    "fuse": Fuse,
     "remount": Remount,
     "reproduce": Reproduce,
     "report": Report,

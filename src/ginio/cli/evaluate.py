@@ -143,7 +143,8 @@ def summary(scores: Mapping[str, Sequence[Score]]) -> dict[str, Any]:
     return {
         name: {
             test: {
-                metric: asdict(bootstrap(values(rows, test, metric))) for metric in rows[0].metrics
+                metric: asdict(bootstrap(values(rows, test, metric)))
+                for metric in next(s.metrics for s in rows if s.test == test)
             }
             for test in dict.fromkeys(s.test for s in rows)
         }

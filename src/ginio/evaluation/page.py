@@ -188,11 +188,11 @@ def figures(row: Row, label: str) -> dict[str, Any]:
 def path_figure(row: Row, label: str) -> Figure:
     """The paths in the world, which can be turned, with ellipsoids of one network."""
     shown = row.tracks[label]
-    traces = [_line3d("truth", shown.p_true_w, {"color": INK, "width": 6})]
+    traces = [path_trace("truth", shown.p_true_w, {"color": INK, "width": 6})]
     for (name, of_network), style in zip(row.tracks.items(), STYLES, strict=False):
         # A dashed line in space falls to pieces where it runs towards the eye.
         line = {"width": 4, "color": style["color"]}
-        traces.append(_line3d(name, of_network.odometry.p_w, line))
+        traces.append(path_trace(name, of_network.odometry.p_w, line))
     traces.append(_start(shown.p_true_w))
     traces.append(ellipsoids(shown, ellipsoid_scale(shown)))
     axis = {
@@ -216,7 +216,8 @@ def path_figure(row: Row, label: str) -> Figure:
     return {"data": traces, "layout": layout}
 
 
-def _line3d(name: str, p_w: Float64[Tensor, "time 3"], line: Mapping[str, Any]) -> Figure:
+def path_trace(name: str, p_w: Float64[Tensor, "time 3"], line: Mapping[str, Any]) -> Figure:
+    """A path in space."""
     hover = {"hovertemplate": "%{x:.2f}, %{y:.2f}, %{z:.2f} m"}
     trace = {"type": "scatter3d", "mode": "lines", "name": escape(name), "line": dict(line)}
     return trace | hover | _columns(AXES, p_w)
@@ -292,11 +293,11 @@ def error_figure(row: Row) -> Figure:
     traces: list[Figure] = []
     for (name, of_network), style in zip(row.tracks.items(), STYLES, strict=False):
         t, error = of_network.odometry.t, of_network.position_error()
-        traces.append(_line(name, t, error, {"width": 2.5, **style}))
+        traces.append(curve(name, t, error, {"width": 2.5, **style}))
     any_track = next(iter(row.tracks.values()))
     still = (any_track.p_true_w - any_track.p_true_w[0]).norm(dim=-1)
     line = {"color": GREY, "width": 1.5, "dash": "dot"}
-    traces.append(_line("standing still", any_track.odometry.t, still, line))
+    traces.append(curve("standing still", any_track.odometry.t, still, line))
     layout = flat_layout() | {
         "yaxis": {"title": {"text": "distance, m"}, "rangemode": "tozero"} | GRID,
         "xaxis": {"title": {"text": "time, s"}} | GRID,
@@ -314,11 +315,11 @@ def uncertainty_figure(shown: Track) -> Figure:
         suffix = str(number + 1) if number else ""
         place = {"yaxis": f"y{suffix}", "showlegend": number == 0, "hoverinfo": "x+y"}
         edge = place | {"legendgroup": "band"}
-        low = _line("", t, -band, {"width": 0, "color": SKY}) | edge | {"showlegend": False}
-        high = _line("±2σ that it claims", t, band, {"width": 0, "color": SKY}) | edge
+        low = curve("", t, -band, {"width": 0, "color": SKY}) | edge | {"showlegend": False}
+        high = curve("±2σ that it claims", t, band, {"width": 0, "color": SKY}) | edge
         traces += [low, high | {"fill": "tonexty", "fillcolor": "rgba(86,180,233,0.35)"}]
         line = {"color": BLUE, "width": 1.5}
-        traces.append(_line("velocity error", t, error, line) | place | {"legendgroup": "error"})
+        traces.append(curve("velocity error", t, error, line) | place | {"legendgroup": "error"})
         top = 1 - number * 0.345
         layout[f"yaxis{suffix}"] = {
             "title": {"text": f"{axis}, m/s"},
@@ -344,7 +345,8 @@ def flat_layout() -> dict[str, Any]:
     }
 
 
-def _line(name: str, t: Tensor, y: Tensor, line: Mapping[str, Any]) -> Figure:
+def curve(name: str, t: Tensor, y: Tensor, line: Mapping[str, Any]) -> Figure:
+    """A curve over time."""
     trace = {"type": "scatter", "mode": "lines", "name": escape(name), "line": dict(line)}
     return trace | _columns("xy", torch.stack((t.double(), y.double()), -1))
 

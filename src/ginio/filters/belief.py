@@ -6,7 +6,7 @@ twice. Every leading axis is a run of its own.
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Bool, Float, Float64, Int64
@@ -168,10 +168,13 @@ def map_tensors(function: Callable[..., Tensor], *values: Any) -> Any:
     return replace(first, **{name: map_tensors(function, *part) for name, part in parts})
 
 
-def choose(mask: Bool[Tensor, "*batch"], belief: Belief, other: Belief) -> Belief:
-    """One belief where the mask holds, the other elsewhere."""
+ValueT = TypeVar("ValueT")
+
+
+def choose(mask: Bool[Tensor, "*batch"], value: ValueT, other: ValueT) -> ValueT:
+    """One value of tensors where the mask holds, the other elsewhere."""
 
     def pick(a: Tensor, b: Tensor) -> Tensor:
         return torch.where(mask.reshape(*mask.shape, *(1,) * (a.ndim - mask.ndim)), a, b)
 
-    return map_tensors(pick, belief, other)
+    return map_tensors(pick, value, other)
