@@ -27,11 +27,11 @@ BLOCKS = {"attitude": slice(0, 3), "velocity": slice(3, 6), "position": slice(6,
 BLOCKS |= {"bias_acc": slice(9, 12), "bias_gyr": slice(12, 15)}
 
 
-def start_at(flight: Flight, std: StartStd | None = None):  # noqa: ANN201 - a Start
+def start_at(flight: Flight, std: StartStd | None = None):
     return start_at_truth(flight.R_ws[:, 0], flight.v_w[:, 0], flight.p_w[:, 0], std)
 
 
-def start_near(flight: Flight, std: StartStd, bias_acc: Tensor, bias_gyr: Tensor):  # noqa: ANN201
+def start_near(flight: Flight, std: StartStd, bias_acc: Tensor, bias_gyr: Tensor):
     """A start whose errors are drawn from its own covariance, in the usual coordinates."""
     start = start_at(flight, std)
     root = torch.linalg.cholesky(start.covariance)
@@ -134,7 +134,7 @@ def test_one_run_of_a_batch_is_that_run_alone(config: type) -> None:
     said = measure(torch.randn(8, 3, dtype=F64), 0.3)
     dt = torch.full((10,), 0.01, dtype=F64)
 
-    def steps(b: Belief, part) -> Belief:  # noqa: ANN001 - an index
+    def steps(b: Belief, part) -> Belief:
         b = filter_.clone(filter_.propagate(b, acc_s[part], gyr_s[part], dt), 7)
         mean = measure(said.mean[part], 0.3)
         return filter_.update(b, mean, begin=1, end=7, frame=Frame.LAST)[0]
@@ -184,7 +184,7 @@ MATCHED_START = StartStd(
 )
 
 
-def nees_of_runs(config: type, noise: ImuNoise, runs: int = 50, **network: object):  # noqa: ANN201
+def nees_of_runs(config: type, noise: ImuNoise, runs: int = 50, **network: object):
     """NEES by block and time of matched runs, of which the filter believes the given noise."""
     flight = fly(runs, 30.0, 50.0)
     bias_acc, bias_gyr = (
