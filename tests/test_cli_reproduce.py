@@ -169,15 +169,17 @@ def test_ctrl_c_saves_and_the_next_call_goes_on_as_if_nothing_had_been(
 def test_a_killed_run_goes_on_from_its_checkpoint(
     steps_taken: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """As often as it is saved; here between any two lines."""
+    monkeypatch.setattr(study_work, "SAVE_EVERY_S", 0.0)
     whole = study_work.Worker.watch
 
     def killed(self: study_work.Worker, trainer: Trainer, key: str, stages: float) -> None:
-        for line in trainer.run():
-            if line.val_rmse is not None:
-                trainer.save()
-            if line.step == 4:
+        def power_cut() -> bool:
+            if trainer.step > 4:
                 raise KeyboardInterrupt
-        whole(self, trainer, key, stages)
+            return False
+
+        whole(replace(self, stopped=power_cut), trainer, key, stages)
 
     chosen = ("--seeds", "0", "--runs", "resnet1d")
     monkeypatch.setattr(reproduce, "NANOBENCH_STUDY", unjudged(STUDY))
@@ -186,7 +188,7 @@ def test_a_killed_run_goes_on_from_its_checkpoint(
     assert not (OUT / "runs/resnet1d-0/card.json").exists()
     monkeypatch.setattr(study_work.Worker, "watch", whole)
     assert run(*chosen) == 0
-    assert steps_taken == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert steps_taken == [1, 2, 3, 4, 5, 6, 7, 8, 5, 6, 7, 8]
 
 
 def test_a_judging_that_was_stopped_leaves_no_half_a_result(

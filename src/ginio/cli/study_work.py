@@ -5,6 +5,7 @@ killed and taken up at any point.
 """
 
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,6 +30,7 @@ from ginio.training.provenance import commit, plain, versions
 from ginio.training.trainer import STATE_FILE, Trainer
 
 CONFIG_FILE = "config.json"
+SAVE_EVERY_S = 10.0
 ALIGNED = (Representation.LAST, Representation.LAST_BODY)
 Tell = Callable[[float, str], None]
 """How many stages of a worker's jobs are done, and what it does now."""
@@ -83,12 +85,13 @@ class Worker:
 
     def watch(self, trainer: Trainer, key: str, stages_done: float) -> None:
         """Train, saving now and then, and when asked to stop."""
-        steps = trainer.config.steps
+        steps, saved = trainer.config.steps, time.monotonic()
         for line in trainer.run():
             part = line.step / steps
             self.tell(stages_done + part, f"{key}: step {line.step}, loss {line.loss:.3f}")
-            if line.val_rmse is not None or self.stopped():
+            if self.stopped() or time.monotonic() - saved > SAVE_EVERY_S:
                 trainer.save()
+                saved = time.monotonic()
             if self.stopped() and line.step < steps:
                 raise StoppedError
 
@@ -99,11 +102,12 @@ class Worker:
         config = self.settings.config(job, self.device)
         run, source = load_run(self.settings.directory(job)), self.sources.of(config)
         run.network.to(self.device)
+        made = self.made(config, run, source)
+        # Judged is what a head learnt, as the paper does, not what validation makes of it.
+        run = replace(run, card=replace(run.card, covariance_factor=1.0))
         test = self.settings.flights(source.corpora["test"]).to(self.device)
         windows = WindowSet(test, config.network.window, config.quantity)
-        result = Result(
-            run=job.name, seed=job.seed, protocol=protocol, made=self.made(config, run, source)
-        )
+        result = Result(run=job.name, seed=job.seed, protocol=protocol, made=made)
         if protocol == "calibration":
             stride = self.settings.rotations.stride
             found = calibrate(run.frontend(), config.representation, windows, stride)
@@ -144,6 +148,7 @@ class Worker:
         provenance = run.card.provenance
         return made(self.settings, source) | {
             "steps": provenance["steps"],
+            "covariance_factor": run.card.covariance_factor,
             "trained_at": {name: provenance[name] for name in ("commit", "versions")},
             "parameters": sum(p.numel() for p in run.network.parameters()),
             "representation": config.representation.value,

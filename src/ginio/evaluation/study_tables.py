@@ -170,14 +170,15 @@ def covariance_table(results: Results) -> Table:
             cells.append(_number(results, row.run, test, metric) if known else "–")
             if f"paper: {name}" in columns:
                 cells.append(_paper(row.paper.get(metric)))
-        rows.append(tuple(cells))
+        rows.append((*cells, _factor(results, row)))
     return Table(
         name="covariance",
         title="Covariance: heads and losses",
         note="NLL without its constant; an honest Σ has NEES 3 and cov95 0.95. Under MSE, Σ is "
         "fitted beside the mean and does not shape it. Law errors: the paper's test, relative for "
-        f"Σ, in m/s for the mean. {SPREAD}",
-        columns=tuple(columns),
+        "Σ, in m/s for the mean. Factor: what validation windows would have Σ multiplied by; it is "
+        f"not applied here. {SPREAD}",
+        columns=(*columns, "factor"),
         rows=tuple(rows),
     )
 
@@ -289,6 +290,15 @@ def _parameters(results: Results, run: str) -> Cell:
     if made is None:
         return None
     return f"{made['parameters']:,}" if "parameters" in made else "–"
+
+
+def _factor(results: Results, row: Row) -> Cell:
+    """What validation would make of Σ, averaged over seeds."""
+    found = [r.made.get("covariance_factor") for r in results.of(row.run, "rotations")]
+    known = [factor for factor in found if factor is not None]
+    if row in BASELINES:
+        return "–"
+    return Number(sum(known) / len(known)) if known else None
 
 
 def _seeds(results: Results, run: str) -> Cell:
