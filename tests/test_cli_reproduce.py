@@ -24,7 +24,7 @@ from ginio.evaluation.results import Results
 from ginio.presets import CROSS, NANOBENCH_STUDY, StudyRun
 from ginio.training.trainer import Trainer
 
-OUT = Path("results/nanobench")
+OUT = Path("runs/nanobench")
 
 
 @pytest.fixture(autouse=True)
@@ -112,7 +112,7 @@ def test_one_command_does_everything_once(
     assert found["made"]["steps"] == 8
     assert found["made"]["commit"]
     assert document("ginio-rs-cross-0.rotations")["made"]["split"] == "cross-trajectory"
-    assert "See it in a browser: results/nanobench/report/index.html" in capsys.readouterr().out
+    assert "See it in a browser: runs/nanobench/report/index.html" in capsys.readouterr().out
     assert "say nothing of any network" in (OUT / "report/index.html").read_text()
     for name, obeys in (("ginio-rs", True), ("resnet1d", False)):
         summary = results.summary(name, "rotations", TESTS[1], "mean_law_error")

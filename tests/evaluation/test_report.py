@@ -279,6 +279,23 @@ def test_figures_draw_what_was_found_and_name_what_was_not() -> None:
     assert steps["y"] == pytest.approx([0, 1 / 3, 2 / 3, 1], abs=1e-4)
 
 
+def test_figures_are_numbers_and_latex_too() -> None:
+    """With the intervals of points, names as labels, and logarithmic axes."""
+    drawn = {d.name: d for d in all_figures(FEW)}
+    rows = list(csv.DictReader(io.StringIO(drawn["velocity-figure"].csv())))
+    (resnet,) = (r for r in rows if r["curve"] == "ID/ID" and r["x"] == "ResNet1D")
+    assert float(resnet["low"]) < float(resnet["y"]) == 0.6 < float(resnet["high"])
+    assert "symbolic x coords={{ResNet1D}," in drawn["velocity-figure"].latex()
+    assert "({ResNet1D},0.6)" in drawn["velocity-figure"].latex()
+    assert "xmode=log" in drawn["cdf"].latex()
+    assert "(0.3,0.0)" in drawn["cdf"].latex()
+    for drawing in drawn.values():
+        latex = drawing.latex()
+        traces = len(drawing.figure["data"])
+        assert latex.count(r"\addplot") == latex.count(r"\addlegendentry") == traces
+        assert latex.count("{") == latex.count("}")
+
+
 def test_the_page_holds_everything_and_asks_for_nothing() -> None:
     report = Report.of(FEW)
     page = report.html()

@@ -21,7 +21,7 @@ class Report:
     """Folder of the study, as `ginio reproduce` leaves it."""
 
     def __call__(self) -> int:
-        """Write the page, and each table as CSV and LaTeX beside it."""
+        """Write the page, and each table and figure as CSV and LaTeX beside it."""
         page = write_report(self.results)
         CONSOLE.print(f"See it in a browser: {escape(str(page))}", soft_wrap=True)
         return 0
@@ -32,9 +32,9 @@ def write_report(folder: Path) -> Path:
     page = Page.of(Results.read(folder))
     target = folder / "report"
     target.mkdir(parents=True, exist_ok=True)
-    for table in page.tables:
-        (target / f"{table.name}.csv").write_text(table.csv(), encoding="utf-8")
-        (target / f"{table.name}.tex").write_text(table.latex(), encoding="utf-8")
+    for part in (*page.tables, *page.figures):
+        (target / f"{part.name}.csv").write_text(part.csv(), encoding="utf-8")
+        (target / f"{part.name}.tex").write_text(part.latex(), encoding="utf-8")
     place = target / "index.html"
     place.write_text(page.html(), encoding="utf-8")
     return place

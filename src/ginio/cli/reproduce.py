@@ -29,7 +29,7 @@ class Reproduce:
     data: Path | None = None
     """Where the dataset lies; without it, the environment variable GINIO_NANOBENCH."""
     out: Path | None = None
-    """Folder of networks, results and report; results/STUDY by default."""
+    """Folder of networks, results and report; runs/STUDY by default."""
     seeds: tuple[int, ...] = (0, 1, 2)
     """Rows of the main table are trained with each of them, all others with the first."""
     devices: tuple[str, ...] = (DEFAULT_DEVICE,)
@@ -66,7 +66,7 @@ class Reproduce:
         """What is the same for every job."""
         if not self.devices:
             raise ValueError("expected at least one device; found none")
-        folder = self.out or Path("results") / self.study
+        folder = self.out or Path("runs") / self.study
         command = f"ginio reproduce {self.study} --seeds {' '.join(map(str, self.seeds))}"
         command += f" --runs {' '.join(self.runs)}" if self.runs else ""
         command += "" if self.steps is None else f" --steps {self.steps}"

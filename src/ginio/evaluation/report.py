@@ -5,9 +5,10 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
+from ginio.evaluation.drawing import Drawing
 from ginio.evaluation.page import embedded_json, plotly_js
 from ginio.evaluation.results import Results
-from ginio.evaluation.study_figures import Drawing, all_figures
+from ginio.evaluation.study_figures import all_figures
 from ginio.evaluation.study_tables import all_tables
 from ginio.evaluation.tables import Table
 

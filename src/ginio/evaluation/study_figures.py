@@ -1,12 +1,12 @@
 """The NanoBench figures of the paper from the results of a study, as plotly.js takes them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from ginio.evaluation import paper
+from ginio.evaluation.drawing import Drawing
 from ginio.evaluation.frame_errors import ANGLES_DEG, Course, ErrorKind, FrameError
 from ginio.evaluation.page import BLUE, GREY, GRID, INK, SKY, VERMILION, Figure, flat_layout
 from ginio.evaluation.paper import Row
@@ -19,17 +19,6 @@ COLORS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, YELLOW, INK)
 DASHES = ("solid", "dash", "dot")
 BESIDE = {"legend": {"orientation": "v", "x": 1.02, "y": 1}}
 """Where the names of many curves stand."""
-
-
-@dataclass(frozen=True, slots=True)
-class Drawing:
-    """A figure with its title, what it shows, and which of its curves have no result."""
-
-    name: str
-    title: str
-    note: str
-    figure: Figure
-    missing: tuple[str, ...] = ()
 
 
 def all_figures(results: Results) -> tuple[Drawing, ...]:

@@ -102,9 +102,12 @@ class Table:
             f"% {self.title}",
             rf"\begin{{tabular}}{{l{'c' * (len(self.columns) - 1)}}}",
             r"\toprule",
-            " & ".join(map(_latex, self.columns)) + r" \\",
+            " & ".join(map(for_latex, self.columns)) + r" \\",
             r"\midrule",
-            *(" & ".join(_latex(_shown(cell, "--")) for cell in row) + r" \\" for row in self.rows),
+            *(
+                " & ".join(for_latex(_shown(cell, "--")) for cell in row) + r" \\"
+                for row in self.rows
+            ),
             r"\bottomrule",
             r"\end{tabular}",
         ]
@@ -178,5 +181,6 @@ _LATEX = str.maketrans(
 )
 
 
-def _latex(text: str) -> str:
+def for_latex(text: str) -> str:
+    """Text as LaTeX sets it."""
     return text.translate(_LATEX)
