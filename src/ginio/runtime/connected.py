@@ -90,7 +90,7 @@ class Stream:
         count = len(self.t) // factor
         whole = slice(0, count * factor)
 
-        def mean(signal: Signal) -> Signal:
+        def mean(signal: Signal) -> Float[Tensor, "run time_out 3"]:
             return signal[:, whole].unflatten(1, (count, factor)).mean(2)
 
         return Stream(self.t[factor // 2 : whole.stop : factor], mean(self.acc_s), mean(self.gyr_s))
