@@ -23,6 +23,7 @@ from ginio.evaluation.study_tables import (
     all_tables,
     comparison_table,
     main_table,
+    mismatch_covariance_table,
     mismatch_table,
     remount_table,
 )
@@ -123,6 +124,7 @@ def test_every_row_is_a_run_of_the_study() -> None:
         (paper.COVARIANCE, "calibration"),
         (paper.GRAVITY_ERROR, "frame errors"),
         (paper.RELATIVE_ERROR, "frame errors"),
+        (paper.ON_GIVEN_MEAN, "frame errors"),
         (paper.REMOUNT, "remounting"),
     ],
 )
@@ -170,7 +172,7 @@ def test_what_was_not_found_is_missing_and_nothing_else() -> None:
 
 def test_standing_still_and_strapdown_stand_in_every_table_of_paths() -> None:
     for table in all_tables(FEW):
-        if table.name != "comparisons":
+        if table.name not in {"comparisons", "mismatch-covariance"}:
             assert {"standing still", "strapdown"} <= set(by_label(table)), table.name
     assert by_label(main_table(FEW))["standing still"]["ATE"] is not None
 
@@ -206,6 +208,32 @@ def test_mismatch_tables_have_the_papers_rows_below_ours() -> None:
     assert rows["GINIO-RS"]["20°"] is not None
     assert rows["GINIO-RD"]["20°"] is None
     assert rows["paper: GINIO-RD"]["20°"] == Paper(0.60, 2)
+
+
+def test_heads_on_one_mean_are_compared_under_every_error() -> None:
+    both = Results(
+        tuple(
+            result(run, tests, protocol, scale)
+            for run, scale in (("given-diagonal", 0.2), ("given-spectral", 0.3))
+            for tests, protocol in (
+                (TESTS, "rotations"),
+                (tuple(e.name for e in ERRORS), "frame errors"),
+            )
+        )
+    )
+    table = mismatch_covariance_table(both)
+    assert len(table.rows) == 4 * 3
+    for row in table.rows[2::3]:
+        assert row[0] == "spectral less diagonal"
+        assert [cell.value for cell in row[2:] if isinstance(cell, Number)] == pytest.approx(
+            [0.2] * 6
+        )
+    assert [row[1] for row in table.rows[::3]] == [
+        "gravity, constant",
+        "gravity, varying",
+        "relative, constant",
+        "relative, varying",
+    ]
 
 
 def test_the_gain_is_over_the_resnet() -> None:

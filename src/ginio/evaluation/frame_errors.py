@@ -33,6 +33,8 @@ from ginio.geometry import so3
 
 ErrorKind = Literal["gravity", "relative"]
 Course = Literal["constant", "varying"]
+KINDS: tuple[ErrorKind, ...] = ("gravity", "relative")
+COURSES: tuple[Course, ...] = ("constant", "varying")
 ANGLES_DEG = (3.0, 5.0, 10.0, 15.0, 20.0)
 # An attitude filter's error sways with periods of some seconds to half a minute.
 PERIOD_S = 30.0
@@ -56,8 +58,8 @@ class FrameError:
 class SweepConfig:
     """Which errors are tried on each recording, and how often."""
 
-    kinds: tuple[ErrorKind, ...] = ("gravity", "relative")
-    courses: tuple[Course, ...] = ("constant", "varying")
+    kinds: tuple[ErrorKind, ...] = KINDS
+    courses: tuple[Course, ...] = COURSES
     angles_deg: tuple[float, ...] = ANGLES_DEG
     draws: int = 3
     """Random axes for each error of each recording."""

@@ -7,7 +7,7 @@ import torch
 
 from ginio.evaluation import paper
 from ginio.evaluation.drawing import Drawing
-from ginio.evaluation.frame_errors import ANGLES_DEG, Course, ErrorKind, FrameError
+from ginio.evaluation.frame_errors import ANGLES_DEG, COURSES, KINDS, Course, ErrorKind, FrameError
 from ginio.evaluation.page import BLUE, GREY, GRID, INK, SKY, VERMILION, Figure, flat_layout
 from ginio.evaluation.paper import Row
 from ginio.evaluation.protocols import STANDING_STILL, STRAPDOWN, TESTS
@@ -27,11 +27,7 @@ def all_figures(results: Results) -> tuple[Drawing, ...]:
         velocity_figure(results),
         coverage_figure(results),
         likelihood_figure(results),
-        *(
-            mismatch_figure(results, kind, course)
-            for kind in ("gravity", "relative")
-            for course in ("constant", "varying")
-        ),
+        *(mismatch_figure(results, kind, course) for kind in KINDS for course in COURSES),
         cdf_figure(results),
     )
 
