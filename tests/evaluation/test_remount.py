@@ -137,3 +137,8 @@ def test_a_network_is_described_as_it_declares_itself(monkeypatch: pytest.Monkey
     assert "ordinary" in none
     monkeypatch.setattr(TemporalConfig, "mean_symmetry", Symmetry.O2)
     assert "about the vertical only" in describe(make_run(TINY))
+
+
+def test_the_reading_names_one_length_once(equivariant: list[Track]) -> None:
+    sentence = told(equivariant[0], [1.0, 1.0, 1.0], [0.5, 1.003, 1.007])
+    assert "theirs's goes from 0.50 m to 1.0 m, where" in sentence

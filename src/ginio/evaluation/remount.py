@@ -133,11 +133,12 @@ def reading(rows: Sequence[Row], *, label: str, baseline: str) -> str:
     own = [row.tracks[label].errors["ate_se3"] for row in rows]
     other = [row.tracks[baseline].errors["ate_se3"] for row in rows]
     changed = max(abs(error - own[0]) for error in own[1:])
-    low, high = min(other[1:]), max(other[1:])
+    low, high = _length(min(other[1:])), _length(max(other[1:]))
+    turned = high if low == high else f"between {low} and {high}"
     return (
         f"Turning the sensor changes {label}'s error by {_length(changed)} at most; "
-        f"{baseline}'s goes from {_length(other[0])} to between {_length(low)} and "
-        f"{_length(high)}, where standing still costs {_length(rows[0].standing_still)}."
+        f"{baseline}'s goes from {_length(other[0])} to {turned}, where standing still costs "
+        f"{_length(rows[0].standing_still)}."
     )
 
 
