@@ -61,9 +61,12 @@ def run_apart(
         context.Process(target=work, args=(number, jobs, settings, device, messages, stop))
         for number, (jobs, device) in enumerate(zip(dealt, devices, strict=True))
     ]
+    # What is ignored now is ignored by them from their first instant on.
+    previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for process in crew:
+        process.start()
+    signal.signal(signal.SIGINT, previous)
     with on_interrupt(stop.set):
-        for process in crew:
-            process.start()
         outcomes = listen(crew, messages, tell)
         for process in crew:
             process.join()
@@ -98,7 +101,6 @@ def work(
     stop: Any,
 ) -> None:
     """Do some jobs in a process of their own."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     if device.startswith("cuda"):
         torch.cuda.set_device(device)
     worker = Worker(
