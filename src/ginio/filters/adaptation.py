@@ -26,6 +26,8 @@ class Adaptation:
     """Mean above which the network is inconsistent; 3 is honest, and chance reaches 5 in 1e-5."""
     gain: float = 0.05
     """Of the logarithm of the inflation, for each update and unit of relative excess."""
+    state_share: float = 2.0
+    """Growth of the state's covariance for each growth of the network's, both as logarithms."""
     recover_after_s: float = 0.5
     """Rejections for so long without an acceptance end in a recovery."""
     largest_inflation: float = 1e4
@@ -53,8 +55,8 @@ def stalled(
 def recovery_factor(
     config: Adaptation, innovation: Innovation, recovering: Bool[Tensor, "*batch"]
 ) -> Float[Tensor, "*batch"]:
-    """By which both uncertainties have to grow for the innovation to be an ordinary one."""
-    factor = (innovation.nis / DOF).clamp(1, config.largest_inflation)
+    """By which both uncertainties have to grow for the innovation to have the length of one."""
+    factor = innovation.nis.clamp(1, config.largest_inflation)
     return torch.where(recovering, factor, torch.ones_like(factor))
 
 
@@ -95,8 +97,12 @@ def _adapted(
     log = health.log_inflation + factor.log() + torch.where(active, config.gain * excess, 0.0)
     log = log.clamp(0, torch.log(torch.tensor(config.largest_inflation)).item())
     usable = innovation.usable
+    rise = (log - health.log_inflation).clamp(min=0) * config.state_share
+    is_evident = usable & (nis > config.nis_limit)
+    growth = torch.where(factor > 1, factor.log(), torch.where(is_evident, rise, 0.0))
     return replace(
         health,
+        log_growth=growth,
         nis=torch.where(usable, nis, health.nis),
         log_inflation=torch.where(usable, log, health.log_inflation),
     )

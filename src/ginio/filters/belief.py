@@ -55,6 +55,8 @@ class Health:
     """Running mean of the normalised innovation squared; 3 if all is honest."""
     log_inflation: Float64[Tensor, "*batch"]
     """By which measurement covariances are multiplied; zero if all is honest."""
+    log_growth: Float64[Tensor, "*batch"]
+    """By which the last update multiplied the state's covariance; zero if all is honest."""
     last_window: Int64[Tensor, "*batch"]
     """Newest window whose velocity has been applied."""
 

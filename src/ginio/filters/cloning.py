@@ -216,9 +216,9 @@ class CloningFilter:
             factor = adaptation.recovery_factor(config, innovation, recovering)
         accepted = innovation.accepted | (factor > 1)
         delta, P = gaussian.posterior(belief.P, found, accepted)
-        if bool((factor > 1).any()):
-            P = factor[..., None, None] * P
         health = adaptation.recorded(config, belief.health, belief.t, innovation, factor)
+        if bool((health.log_growth > 0).any()):
+            P = _grown(P, health.log_growth)
         moved = replace(beliefs.retract(self.chart, belief, delta), P=P, health=health)
         return window.marked(moved, innovation.usable), replace(innovation, accepted=accepted)
 
@@ -242,6 +242,15 @@ def _cloned(P: Float64[Tensor, "*batch n n"], begin: int) -> Float64[Tensor, "*b
     P[..., :, here] = pose.mT
     P[..., here, here] = torch.cat((pose[..., THETA], pose[..., POSITION]), dim=-1)
     return P
+
+
+def _grown(
+    P: Float64[Tensor, "*batch n n"], log_growth: Float64[Tensor, "*batch"]
+) -> Float64[Tensor, "*batch n n"]:
+    """Variances grown by a factor, but for the network's error, which is standardised."""
+    std = (0.5 * log_growth).exp().unsqueeze(-1).repeat_interleave(P.shape[-1], dim=-1)
+    std[..., NETWORK] = 1
+    return std.unsqueeze(-1) * P * std.unsqueeze(-2)
 
 
 def _empty(t: Float64[Tensor, "*batch"], slots: int) -> Clones:
@@ -268,5 +277,6 @@ def _healthy(t: Float64[Tensor, "*batch"]) -> Health:
         rejecting_t=torch.full_like(t, torch.inf),
         nis=torch.full_like(t, gaussian.DOF),
         log_inflation=torch.zeros_like(t),
+        log_growth=torch.zeros_like(t),
         last_window=torch.full_like(zero, EMPTY),
     )

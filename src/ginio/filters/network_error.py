@@ -71,9 +71,9 @@ class NetworkError:
         Entries of Σ are never bounded: that would depend on the frame.
         """
         axes = covariance.axes.to(log_inflation)
-        variance = (
-            covariance.log_std.to(log_inflation).exp().clamp(self.smallest_std, self.largest_std)
-        ).square() * (self.factor * log_inflation.exp()).unsqueeze(-1)
+        std = covariance.log_std.to(log_inflation).exp()
+        std = std.clamp(self.smallest_std, self.largest_std)
+        variance = std.square() * (self.factor * log_inflation.exp()).unsqueeze(-1)
         new = self.white_share if self.correlation_s > 0 else 1.0
         return Split(
             white=axes * (new * variance).unsqueeze(-2) @ axes.mT,
