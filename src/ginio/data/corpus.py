@@ -41,7 +41,8 @@ class Corpus:
         for r in recordings:
             if not torch.equal(r.imu.t, r.truth.t):
                 raise ValueError(f"{r.name}: truth must be on the IMU's clock")
-        lengths = torch.tensor([len(r.imu) for r in recordings])
+        device = recordings[0].imu.t.device
+        lengths = torch.tensor([len(r.imu) for r in recordings], device=device)
         first = lengths.cumsum(0) - lengths
         return cls(
             names=tuple(r.name for r in recordings),
