@@ -67,9 +67,8 @@ def run(
     for end in range(schedule.every, count + 1, schedule.every):
         part = slice(end - schedule.every, end)
         belief = filter_.propagate(
-            belief, samples.acc_s[:, part], samples.gyr_s[:, part], samples.dt[part]
+            belief, samples.acc_s[:, part], samples.gyr_s[:, part], samples.dt[part], name=end
         )
-        belief = filter_.clone(belief, end)
         begin = end - schedule.span * schedule.every
         innovation = None
         if begin >= 0 and (said := network(end, truth(flight, schedule, end))) is not None:

@@ -114,6 +114,19 @@ def assert_same(a: Belief, b: Belief, tol: float) -> None:
 
 
 @each_config
+def test_a_clone_made_on_the_way_is_a_clone(config: type) -> None:
+    filter_ = config(clones=3).build()
+    belief = awkward_belief(filter_, 8)
+    acc_s, gyr_s = torch.randn(2, 8, 5, 3, dtype=F64)
+    dt = torch.full((5,), 0.01, dtype=F64)
+    after = filter_.clone(filter_.propagate(belief, acc_s, gyr_s, dt), 9)
+    on_the_way = filter_.propagate(belief, acc_s, gyr_s, dt, name=9)
+    assert torch.equal(after.P, on_the_way.P)
+    assert torch.equal(after.clones.p_w, on_the_way.clones.p_w)
+    assert torch.equal(after.clones.name, on_the_way.clones.name)
+
+
+@each_config
 def test_samples_of_no_length_count_for_nothing(config: type) -> None:
     """So that runs of different lengths share a batch."""
     filter_ = config(clones=3).build()

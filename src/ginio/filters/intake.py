@@ -145,11 +145,6 @@ class Intake:
         return bool(2 * int(self.clipped.sum()) * self.period_s > 1)
 
     @property
-    def is_stuck(self) -> bool:
-        """An axis repeats itself."""
-        return bool((self.doubted > 0).any()) and bool((self.equal > 0).any())
-
-    @property
     def jitter_s(self) -> float:
         """Spread of recent intervals."""
         return float(self.intervals.std()) if len(self.intervals) > 1 else 0.0

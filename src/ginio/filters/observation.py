@@ -144,8 +144,9 @@ def predict(
     R_fl = R_fw @ last.R_ws
     seen, error = so3.rotate(R_fw, x_w), so3.rotate(R_fl, belief.network_error)
     common = root @ R_fl
-    by_turn = (so3.hat(seen) + root @ so3.hat(error)) @ turn.by_theta
-    by_last = -common @ so3.hat(belief.network_error)
+    hats = so3.hat(torch.stack((seen, error, belief.network_error))).unbind(0)
+    by_turn = (hats[0] + root @ hats[1]) @ turn.by_theta
+    by_last = -common @ hats[2]
     o = torch.zeros_like(by_turn)
     if frame is Frame.LAST:
         by_last, by_turn = by_last + by_turn, o

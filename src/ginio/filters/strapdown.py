@@ -145,8 +145,9 @@ def _effect_of_inputs(
     """
     left = path.left[..., None, None]
     turn = by_force[0]  # ∫ R dt: what a rate does to the attitude, and a force to the velocity
-    v_rate = by_rate[0] - so3.hat(path.v_left_s) @ turn
-    p_rate = by_rate[1] + left * by_rate[0] - so3.hat(path.p_left_s) @ turn
+    v_left, p_left = (so3.hat(torch.stack((path.v_left_s, path.p_left_s))) @ turn).unbind(0)
+    v_rate = by_rate[0] - v_left
+    p_rate = by_rate[1] + left * by_rate[0] - p_left
     by_f = torch.cat((torch.zeros_like(turn), turn, by_force[1] + left * turn), dim=-2)
     return torch.cat((by_f, torch.cat((turn, v_rate, p_rate), dim=-2)), dim=-1)
 
@@ -155,10 +156,11 @@ def _transition(path: _Path, duration: Scalar, by_inputs: Float[Tensor, "*batch 
     """A bias is a constant error of all samples, of opposite sign."""
     eye = so3.identity_like(path.v_s[..., -1, :])
     o = torch.zeros_like(eye)
+    v_turn, p_turn = so3.hat(-torch.stack((path.v_s[..., -1, :], path.p_s[..., -1, :]))).unbind(0)
     motion = (
         torch.cat((eye, o, o), dim=-1),
-        torch.cat((-so3.hat(path.v_s[..., -1, :]), eye, o), dim=-1),
-        torch.cat((-so3.hat(path.p_s[..., -1, :]), duration[..., None, None] * eye, eye), dim=-1),
+        torch.cat((v_turn, eye, o), dim=-1),
+        torch.cat((p_turn, duration[..., None, None] * eye, eye), dim=-1),
     )
     top = torch.cat((torch.cat(motion, dim=-2), -by_inputs), dim=-1)
     return torch.cat((top, _bias_rows(top)), dim=-2)
