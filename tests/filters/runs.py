@@ -62,12 +62,17 @@ def run(
 ) -> Belief:
     """Propagate in chunks, clone, correct; ``after`` sees every correction."""
     samples = flight if samples is None else samples
-    belief = filter_.clone(belief, 0)
+    has_clones = filter_.config.clones > 0
+    belief = filter_.clone(belief, 0) if has_clones else belief
     count = len(flight.dt)
     for end in range(schedule.every, count + 1, schedule.every):
         part = slice(end - schedule.every, end)
         belief = filter_.propagate(
-            belief, samples.acc_s[:, part], samples.gyr_s[:, part], samples.dt[part], name=end
+            belief,
+            samples.acc_s[:, part],
+            samples.gyr_s[:, part],
+            samples.dt[part],
+            name=end if has_clones else None,
         )
         begin = end - schedule.span * schedule.every
         innovation = None

@@ -6,6 +6,7 @@ means that filter and network contradict each other, and neither is believed ove
 uncertainties of both grow by the same factor.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 import torch
@@ -95,7 +96,7 @@ def _adapted(
     nis = health.nis + (DOF * (excess + 1) - health.nis) / config.memory
     active = (health.log_inflation > 0) | (nis > config.nis_limit)
     log = health.log_inflation + factor.log() + torch.where(active, config.gain * excess, 0.0)
-    log = log.clamp(0, torch.log(torch.tensor(config.largest_inflation)).item())
+    log = log.clamp(0, math.log(config.largest_inflation))
     usable = innovation.usable
     rise = (log - health.log_inflation).clamp(min=0) * config.state_share
     is_evident = usable & (nis > config.nis_limit)

@@ -160,16 +160,17 @@ class CloningFilter:
             raise ValueError("a filter with no slots for clones was asked for one")
         slot = belief.cloned % self.config.clones
         clones, state, axis = belief.clones, belief.state, belief.t.ndim
+        index = torch.tensor([slot], device=belief.t.device)
         _write_clone(belief.P, CORE + CLONE * slot)
         return replace(
             belief,
             clones=Clones(
-                R_ws=_put(clones.R_ws, slot, state.R_ws, axis),
-                p_w=_put(clones.p_w, slot, state.p_w, axis),
-                name=_put(clones.name, slot, observation.named(belief, name), axis),
-                t=_put(clones.t, slot, belief.t, axis),
+                R_ws=_put(clones.R_ws, index, state.R_ws, axis),
+                p_w=_put(clones.p_w, index, state.p_w, axis),
+                name=_put(clones.name, index, observation.named(belief, name), axis),
+                t=_put(clones.t, index, belief.t, axis),
                 is_used=_put(
-                    clones.is_used, slot, torch.zeros_like(belief.t, dtype=torch.bool), axis
+                    clones.is_used, index, torch.zeros_like(belief.t, dtype=torch.bool), axis
                 ),
             ),
             cloned=belief.cloned + 1,
@@ -235,9 +236,8 @@ class CloningFilter:
         return beliefs.export(self.chart, belief)
 
 
-def _put(values: Tensor, slot: int, value: Tensor, axis: int) -> Tensor:
+def _put(values: Tensor, index: Tensor, value: Tensor, axis: int) -> Tensor:
     """Values of all slots, with one replaced."""
-    index = torch.tensor([slot], device=values.device)
     return values.index_copy(axis, index, value.unsqueeze(axis))
 
 

@@ -10,6 +10,7 @@ so Γ0 is the rotation itself and Γ1 its left Jacobian. Derivation: docs/deriva
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import torch
 from jaxtyping import Float
@@ -26,11 +27,18 @@ SERIES = tuple(
 )
 
 
+@cache
+def _series(dtype: torch.dtype, device: torch.device) -> Float[Tensor, "term 6"]:
+    # Made once, and outside of inference mode, so that it serves with gradients as without.
+    with torch.inference_mode(mode=False):
+        return torch.tensor(SERIES, dtype=dtype, device=device)
+
+
 def coefficients(angle_squared: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch 6"]:
     """``f_1 ... f_6``, smooth through zero; ``f_(n+2) = (1/n! - f_n) / θ²``."""
     small, x, t2 = so3.split_small(angle_squared)
     powers = x.unsqueeze(-1).expand(*x.shape, TERMS - 1).cumprod(-1)
-    table = torch.tensor(SERIES, dtype=x.dtype, device=x.device)
+    table = _series(x.dtype, x.device)
     series = table[0] + powers @ table[1:]
     t = t2.sqrt()
     closed = [torch.sin(t) / t, (1 - torch.cos(t)) / t2]
