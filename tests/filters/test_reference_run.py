@@ -50,6 +50,7 @@ def recorded() -> dict[str, Tensor]:
         return {k: torch.from_numpy(file[k]) for k in file.files if file[k].dtype.kind in "fi"}
 
 
+@torch.inference_mode()
 def repeated(config: FilterConfig, std: StartStd) -> tuple[float, float, float]:
     """Root mean square and final error of position in metres, and mean NIS."""
     data = recorded()

@@ -111,4 +111,4 @@ def test_rest_is_refused(fault: str) -> None:
 
 def test_what_cannot_be_a_standard_deviation_is_refused() -> None:
     with pytest.raises(ValueError, match="tilt must be finite and not negative; found -1"):
-        StartStd(tilt=-1)
+        StartStd(tilt=-1.0)
