@@ -74,7 +74,9 @@ class Fuse:
         for name, run in loaded.items():
             scores[name] = []
             with CONSOLE.status("") as status:
-                for score, fused in evaluate_fusion(run, corpus, self.settings, R_ms):
+                for score, fused in evaluate_fusion(
+                    run, corpus, source.rate_hz, self.settings, R_ms
+                ):
                     shown = fused if shown is None else shown
                     scores[name].append(score)
                     status.update(f"{escape(name)}: {score.recording}")

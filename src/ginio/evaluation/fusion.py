@@ -202,13 +202,16 @@ def fusion_scores(
 
 
 def evaluate_fusion(
-    run: Run, corpus: Corpus, config: FusionConfig, R_ms: Float[Tensor, "run 3 3"]
+    run: Run,
+    corpus: Corpus,
+    rate_hz: float,
+    config: FusionConfig,
+    R_ms: Float[Tensor, "run 3 3"],
 ) -> Iterator[tuple[Score, Fused]]:
     """Every recording as it is, and the mean over its remounts; rotation 0 must be none.
 
     The scores of a recording come one after the other with the runs they are of.
     """
-    rate_hz = 1 / float(corpus.t[:2].diff())
     loop = connected_loop(run, config, rate_hz)
     attitude = f"filter, {config.start} start"
     for recording, name in enumerate(corpus.names):
