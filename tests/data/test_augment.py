@@ -19,10 +19,11 @@ from ginio.data import augment
 from ginio.data.augment import AugmentConfig, disturb, frame_error, shifted, turn
 from ginio.geometry import frames, so3
 
-BATCH, TIME = 4000, 6
+BATCH, TIME, STEP_S = 4000, 6, 0.04
 EVERYTHING = AugmentConfig(
     bias_acc_mps2=0.2,
     bias_gyr_radps=0.1,
+    drift_gyr_radps=0.1,
     noise_acc_mps2=0.3,
     noise_gyr_radps=0.2,
     scale=0.05,
@@ -57,7 +58,7 @@ def equal(first: SensorWindow, second: SensorWindow) -> list[bool]:
 def test_no_strength_changes_nothing_and_draws_nothing(seed: int) -> None:
     window, generator = felt(3), seeded(seed)
     before = generator.get_state()
-    assert equal(disturb(window, AugmentConfig(), generator), window) == [True] * 3
+    assert equal(disturb(window, AugmentConfig(), generator, step_s=STEP_S), window) == [True] * 3
     assert torch.equal(generator.get_state(), before)
 
 
@@ -77,6 +78,7 @@ def test_a_shift_of_nothing_moves_nothing() -> None:
     [
         ({"bias_acc_mps2": 0.1}, (True, False, False)),
         ({"bias_gyr_radps": 0.1}, (False, True, False)),
+        ({"drift_gyr_radps": 0.1}, (False, True, True)),
         ({"noise_acc_mps2": 0.1}, (True, False, False)),
         ({"noise_gyr_radps": 0.1}, (False, True, False)),
         ({"scale": 0.1}, (True, True, False)),
@@ -88,7 +90,7 @@ def test_each_strength_touches_its_signals_only(
     strength: dict[str, float], touched: tuple[bool, ...]
 ) -> None:
     window = felt(40)
-    changed = disturb(window, AugmentConfig(**strength), seeded())
+    changed = disturb(window, AugmentConfig(**strength), seeded(), step_s=STEP_S)
     assert [not same for same in equal(changed, window)] == list(touched)
 
 
@@ -106,7 +108,7 @@ def test_a_seed_decides_what_is_drawn(kind: augment.Turn) -> None:
 
     def drawn(seed: int) -> tuple[SensorWindow, Tensor]:
         generator = seeded(seed)
-        changed = disturb(window, EVERYTHING, generator)
+        changed = disturb(window, EVERYTHING, generator, step_s=STEP_S)
         changed = frame_error(changed, 5.0, generator)
         _, turned = turn(changed.represent(Representation.BODY), target, kind, generator)
         return changed, turned
@@ -121,7 +123,9 @@ def test_a_seed_decides_what_is_drawn(kind: augment.Turn) -> None:
 def test_the_global_generator_is_not_touched() -> None:
     before = torch.get_rng_state()
     generator = seeded()
-    changed = frame_error(disturb(felt_once(), EVERYTHING, generator), 5.0, generator)
+    changed = frame_error(
+        disturb(felt_once(), EVERYTHING, generator, step_s=STEP_S), 5.0, generator
+    )
     turn(changed.represent(Representation.LAST), torch.zeros(2, 3), "so3", generator)
     assert torch.equal(torch.get_rng_state(), before)
 
@@ -134,7 +138,9 @@ def felt_once() -> SensorWindow:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_the_precision_of_a_window_is_kept(dtype: torch.dtype) -> None:
-    changed = frame_error(disturb(felt(5, dtype=dtype), EVERYTHING, seeded()), 5.0, seeded())
+    changed = frame_error(
+        disturb(felt(5, dtype=dtype), EVERYTHING, seeded(), step_s=STEP_S), 5.0, seeded()
+    )
     assert {x.dtype for x in parts(changed)} == {dtype}
 
 
@@ -144,7 +150,9 @@ def test_the_precision_of_a_window_is_kept(dtype: torch.dtype) -> None:
 @pytest.mark.parametrize(("sensor", "unit"), [("acc", "mps2"), ("gyr", "radps")])
 def test_biases_are_uniform_and_of_their_own_for_each_axis(sensor: str, unit: str) -> None:
     window, bound = felt(), 0.7
-    biased = disturb(window, AugmentConfig(**{f"bias_{sensor}_{unit}": bound}), seeded())
+    biased = disturb(
+        window, AugmentConfig(**{f"bias_{sensor}_{unit}": bound}), seeded(), step_s=STEP_S
+    )
     error = getattr(biased, f"{sensor}_s") - getattr(window, f"{sensor}_s")
     bias = error[:, 0]
     assert_near(error, bias.unsqueeze(1), 1e-12)
@@ -158,7 +166,9 @@ def test_biases_are_uniform_and_of_their_own_for_each_axis(sensor: str, unit: st
 @pytest.mark.parametrize(("sensor", "unit"), [("acc", "mps2"), ("gyr", "radps")])
 def test_noise_is_white_and_normal(sensor: str, unit: str) -> None:
     window, size = felt(), 0.4
-    noisy = disturb(window, AugmentConfig(**{f"noise_{sensor}_{unit}": size}), seeded())
+    noisy = disturb(
+        window, AugmentConfig(**{f"noise_{sensor}_{unit}": size}), seeded(), step_s=STEP_S
+    )
     noise = (getattr(noisy, f"{sensor}_s") - getattr(window, f"{sensor}_s")) / size
     assert float(noise.mean().abs()) < 0.02
     assert float(noise.std()) == pytest.approx(1, abs=0.01)
@@ -169,7 +179,7 @@ def test_noise_is_white_and_normal(sensor: str, unit: str) -> None:
 
 def test_a_scale_is_common_to_the_axes_and_not_to_the_sensors() -> None:
     window = felt()
-    scaled = disturb(window, AugmentConfig(scale=0.1), seeded())
+    scaled = disturb(window, AugmentConfig(scale=0.1), seeded(), step_s=STEP_S)
     ratios = [scaled.acc_s / window.acc_s, scaled.gyr_s / window.gyr_s]
     for ratio in ratios:
         assert_near(ratio, ratio[:, :1, :1], 1e-9)
@@ -182,7 +192,7 @@ def test_a_scale_is_common_to_the_axes_and_not_to_the_sensors() -> None:
 
 def test_a_tilt_is_normal_about_each_sensor_axis_and_the_same_through_a_window() -> None:
     window = felt()
-    tilted = disturb(window, AugmentConfig(tilt_deg=2.0), seeded())
+    tilted = disturb(window, AugmentConfig(tilt_deg=2.0), seeded(), step_s=STEP_S)
     R_error = window.R_ws.mT @ tilted.R_ws
     assert_near(R_error, R_error[:, :1], 1e-12)
     angles_deg = torch.rad2deg(so3.log(R_error[:, 0]))
@@ -211,7 +221,9 @@ def test_a_shift_moves_samples_against_the_attitude() -> None:
     time = 9
     stamp = torch.arange(float(time)).view(1, time, 1).expand(50, time, 3)
     R_ws = scipy_matrices(0.1 * stamp.reshape(-1, 3)).reshape(50, time, 3, 3)
-    moved = disturb(SensorWindow(stamp, stamp, R_ws), AugmentConfig(shift_samples=2), seeded())
+    moved = disturb(
+        SensorWindow(stamp, stamp, R_ws), AugmentConfig(shift_samples=2), seeded(), step_s=STEP_S
+    )
     assert torch.equal(moved.R_ws, R_ws)
     assert not torch.equal(moved.acc_s, stamp)
 
@@ -336,7 +348,7 @@ def test_turned_windows_answer_as_an_equivariant_frontend_says() -> None:
 
 def test_a_tilt_reaches_world_windows_and_a_common_yaw_error_reaches_no_lfa_window() -> None:
     window = felt(30)
-    tilted = disturb(window, AugmentConfig(tilt_deg=3.0), seeded())
+    tilted = disturb(window, AugmentConfig(tilt_deg=3.0), seeded(), step_s=STEP_S)
     yawed = replace(window, R_ws=so3.about_z(torch.tensor(0.7).double()) @ window.R_ws)
     last = window.represent(Representation.LAST)
     assert not torch.allclose(
