@@ -21,6 +21,7 @@ from ginio.presets import NETWORKS
 from ginio.training.losses import LikelihoodLoss
 
 BASELINE = "resnet1d"
+TIMED = ("ginio-rd", "ginio-rs", "ginio-rd-paper", "ginio-rs-paper")
 Work = Callable[[nn.Module, torch.Tensor], object]
 
 
@@ -38,12 +39,15 @@ def train(network: nn.Module, features: torch.Tensor) -> None:
 
 def interleaved(networks: dict[str, nn.Module], work: Work, batch: int, rounds: int) -> dict:
     """Median time of each network over rounds that visit all of them, over the baseline's."""
-    features = torch.randn(batch, 2, 3, 200)
+    features = {
+        name: torch.randn(batch, NETWORKS[name].channels, 3, NETWORKS[name].window)
+        for name in networks
+    }
     seconds: dict[str, list[float]] = {name: [] for name in networks}
     for round_ in range(rounds + 2):
         for name, network in networks.items():
             start = time.perf_counter()
-            work(network, features)
+            work(network, features[name])
             if round_ >= 2:
                 seconds[name].append(time.perf_counter() - start)
     base = statistics.median(seconds[BASELINE])
@@ -61,10 +65,12 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--networks", nargs="+", default=TIMED, choices=list(NETWORKS))
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(0)
-    networks = {name: config.build() for name, config in NETWORKS.items()}
+    names = dict.fromkeys((*arguments.networks, BASELINE))
+    networks = {name: NETWORKS[name].build() for name in names}
     result = {
         "command": "python benchmarks/networks.py",
         "commit": commit(),
@@ -75,7 +81,9 @@ def main() -> None:
             "torch": torch.__version__,
         },
         "counts": {
-            name: vars_of(measure(network, torch.randn(1, 2, 3, 200)))
+            name: vars_of(
+                measure(network, torch.randn(1, NETWORKS[name].channels, 3, NETWORKS[name].window))
+            )
             for name, network in networks.items()
         },
         "time against resnet1d": {
