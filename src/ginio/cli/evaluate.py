@@ -173,7 +173,7 @@ def score_table(scores: Mapping[str, Sequence[Score]], title: str) -> Table:
     """Mean over recordings, with the bootstrap 95 % interval of the ATE."""
     attitude = next(iter(scores.values()))[0].attitude
     table = Table(title=f"{title}; attitude: {attitude}", caption="Mean over recordings [95 %].")
-    table.add_column("network")
+    table.add_column("network", overflow="fold", min_width=12)
     table.add_column("test")
     for column in ("ATE (SE3) m", "velocity m/s", "NEES (3)", "cov95"):
         table.add_column(column, justify="right")

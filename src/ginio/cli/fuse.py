@@ -140,7 +140,7 @@ def fusion_table(
         title=f"{title}; {settings.filter}, {settings.start} start",
         caption="Mean over recordings [95 %]. worst: largest change of a path error by a remount.",
     )
-    table.add_column("network")
+    table.add_column("network", overflow="fold", min_width=12)
     table.add_column("test")
     columns = (
         "ATE (SE3) m",

@@ -51,7 +51,8 @@ class Models:
     def __call__(self) -> int:
         """Print the table."""
         table = Table(title="Trained networks", caption="ginio.load(NAME) works offline.")
-        for column in ("name", "windows", "rate", "predicts", "obeys", "trained on"):
+        table.add_column("name", no_wrap=True)
+        for column in ("windows", "rate", "predicts", "obeys", "trained on"):
             table.add_column(column)
         for name in shipped():
             card = load(name).card
