@@ -32,9 +32,9 @@ from ginio.evaluation.page import (
 )
 from ginio.evaluation.protocols import Score
 from ginio.filters.belief import BIAS_ACC, BIAS_GYR
+from ginio.filters.cloning import FilterConfig
 from ginio.filters.gaussian import DOF, gate_threshold
 
-GATE = 0.99
 SHOWN_REMOUNTS = 3
 ROWS = (
     ("path error (ATE, SE(3)), m", "ate_se3"),
@@ -83,7 +83,7 @@ def figures(story: FusionStory) -> dict[str, Figure]:
     errors = world_errors(truth, fused, story.R_ms)
     sigma = _std(fused.covariance[0])
     return {
-        "path": _path_figure(story),
+        "path": _path_figure(truth.p_w[torch.tensor(fused.samples)].double(), errors.position),
         "position": banded(t, errors.position[0], _std(errors.position_sigma[0]), "m"),
         "velocity": banded(t, errors.velocity[0], _std(errors.velocity_sigma[0]), "m/s"),
         "innovation": _innovation_figure(fused),
@@ -131,11 +131,9 @@ def _std(covariance: Float64[Tensor, "time n n"]) -> Float64[Tensor, "time n"]:
     return covariance.diagonal(dim1=-2, dim2=-1).clamp(min=0).sqrt()
 
 
-def _path_figure(story: FusionStory) -> Figure:
-    truth, fused = story.recording.truth, story.fused
-    at = torch.tensor(fused.samples)
-    p_true = truth.p_w[at].double()
-    p_error = world_errors(truth, fused, story.R_ms).position
+def _path_figure(
+    p_true: Float64[Tensor, "time 3"], p_error: Float64[Tensor, "run time 3"]
+) -> Figure:
     colors = (BLUE, VERMILION, SKY, GREY)
     traces = [path_trace("truth", p_true, {"color": INK, "width": 6})]
     for run, error in enumerate(p_error[: SHOWN_REMOUNTS + 1]):
@@ -152,15 +150,15 @@ def _path_figure(story: FusionStory) -> Figure:
 
 def _innovation_figure(fused: Fused) -> Figure:
     """Each measurement by how surprising it was."""
-    t, nis = fused.t, fused.nis[0].nan_to_num()
+    t, nis, gate = fused.t, fused.nis[0].nan_to_num(), FilterConfig().gate_probability
     level = torch.ones_like(t)
     traces = [
         curve("normalised innovation squared", t, nis, {"color": BLUE, "width": 1.2}),
         curve("3: the mean, if all is honest", t, DOF * level, {"color": INK, "dash": "dot"}),
         curve(
-            f"gate, {100 * GATE:.0f} %",
+            f"gate, {100 * gate:.0f} %",
             t,
-            gate_threshold(GATE) * level,
+            gate_threshold(gate) * level,
             {"color": VERMILION, "dash": "dash"},
         ),
     ]

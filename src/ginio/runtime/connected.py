@@ -96,6 +96,21 @@ class Stream:
         return Stream(self.t[factor // 2 : whole.stop : factor], mean(self.acc_s), mean(self.gyr_s))
 
 
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What is propagated between two raw samples: for how long, and the mean of both."""
+
+    dt: Float64[Tensor, " time"]
+    acc_s: Signal
+    gyr_s: Signal
+
+    @classmethod
+    def between(cls, raw: Stream) -> "Steps":
+        """The steps of a stream, one fewer than its samples."""
+        acc, gyr = raw.acc_s, raw.gyr_s
+        return cls(raw.t.diff(), 0.5 * (acc[:, 1:] + acc[:, :-1]), 0.5 * (gyr[:, 1:] + gyr[:, :-1]))
+
+
 @dataclass(frozen=True, kw_only=True)
 class ConnectedLoop:
     """A frontend and a filter, and how they meet."""
@@ -143,33 +158,33 @@ class ConnectedLoop:
             start: the state at the middle of sample ``first`` of network rate.
             first: that sample; earlier ones only fill the first window.
         """
-        sampled, raw = stream.sampled(self.factor), _between(stream)
-        moment = self.begin(sampled, raw, start, first)
+        sampled, steps = stream.sampled(self.factor), Steps.between(stream)
+        moment = self.begin(sampled, steps, start, first)
         stops = [s for s in range(first + 1, len(sampled.t)) if self._is_stop(s, first)]
         for stop in stops:
-            moment = self.propagated(moment, sampled, raw, stop)
+            moment = self.propagated(moment, sampled, steps, stop)
             if self._is_due(stop, first):
                 correction = self.corrected(moment)
                 moment = correction.moment
                 yield correction
 
-    def begin(self, sampled: Stream, raw: Stream, start: Start, first: int) -> Moment:
+    def begin(self, sampled: Stream, steps: Steps, start: Start, first: int) -> Moment:
         """The moment of a start, with the samples before it in the history."""
         moment = Moment(
             self.filter.start(start),
             History.resting(sampled.acc_s[:, 0], sampled.gyr_s[:, 0], self.window),
             0,
         )
-        history = self._followed(moment, sampled, raw, first)
+        history = self._followed(moment, sampled, steps, first)
         return self._cloned(replace(moment, history=history, sample=first))
 
-    def propagated(self, moment: Moment, sampled: Stream, raw: Stream, stop: int) -> Moment:
+    def propagated(self, moment: Moment, sampled: Stream, steps: Steps, stop: int) -> Moment:
         """The moment of a later sample, by raw samples alone."""
-        span = self._raw_span(moment.sample, stop)
+        span = self._steps(moment.sample, stop)
         belief = self.filter.propagate(
-            moment.belief, raw.acc_s[:, span], raw.gyr_s[:, span], raw.t[span]
+            moment.belief, steps.acc_s[:, span], steps.gyr_s[:, span], steps.dt[span]
         )
-        history = self._followed(moment, sampled, raw, stop)
+        history = self._followed(moment, sampled, steps, stop)
         return self._cloned(Moment(belief, history, stop))
 
     def corrected(self, moment: Moment) -> Correction:
@@ -199,16 +214,16 @@ class ConnectedLoop:
         )
         return window.represent(self.representation)
 
-    def _followed(self, moment: Moment, sampled: Stream, raw: Stream, stop: int) -> History:
-        span = self._raw_span(moment.sample, stop)
-        rate_s = raw.gyr_s[:, span] - moment.belief.state.bias_gyr_s.unsqueeze(1)
-        turns = running_products(so3.exp(rate_s * raw.t[span].unsqueeze(-1)))
+    def _followed(self, moment: Moment, sampled: Stream, steps: Steps, stop: int) -> History:
+        span = self._steps(moment.sample, stop)
+        rate_s = steps.gyr_s[:, span] - moment.belief.state.bias_gyr_s.unsqueeze(1)
+        turns = running_products(so3.exp(rate_s * steps.dt[span].unsqueeze(-1)))
         R_0s = moment.history.R_0s[:, -1:] @ turns[:, self.factor - 1 :: self.factor]
         new = slice(moment.sample + 1, stop + 1)
         return moment.history.followed_by(sampled.acc_s[:, new], sampled.gyr_s[:, new], R_0s)
 
-    def _raw_span(self, sample: int, stop: int) -> slice:
-        """Raw intervals between the middles of two samples."""
+    def _steps(self, sample: int, stop: int) -> slice:
+        """Those between the middles of two samples."""
         middle = self.factor // 2
         return slice(sample * self.factor + middle, stop * self.factor + middle)
 
@@ -232,11 +247,3 @@ def _in_double(measured: Measurement) -> Measurement:
     sigma = measured.covariance
     covariance = Covariance(sigma.axes.double(), sigma.log_std.double())
     return Measurement(measured.mean.double(), covariance, measured.quantity)
-
-
-def _between(stream: Stream) -> Stream:
-    """What is propagated: the mean of each two neighbours, and as ``t`` the time between them."""
-    acc, gyr = stream.acc_s, stream.gyr_s
-    return Stream(
-        stream.t.diff(), 0.5 * (acc[:, 1:] + acc[:, :-1]), 0.5 * (gyr[:, 1:] + gyr[:, :-1])
-    )
