@@ -17,7 +17,7 @@ from ginio.geometry.projection import (
     gram_schmidt,
     non_degeneracy_penalty,
     polar,
-    polar_newton_schulz,
+    polar_newton,
 )
 
 COUNT = 200
@@ -162,17 +162,25 @@ def test_polar_refuses_a_second_derivative_it_does_not_have() -> None:
 
 
 @pytest.mark.parametrize("sign", [1, -1], ids=["positive", "negative"])
-def test_newton_schulz_agrees_with_polar(sign: int) -> None:
-    values = torch.cat((1 + 19 * torch.rand(2000, 2), torch.ones(2000, 1)), dim=-1)
+@pytest.mark.parametrize("condition", [1.0, 20.0, 1e3])
+def test_newton_agrees_with_polar(
+    sign: int, condition: float, dtype: torch.dtype, tol: float
+) -> None:
+    values = torch.cat((1 + (condition - 1) * torch.rand(2000, 2), torch.ones(2000, 1)), dim=-1)
     values = values * 10 ** (2 * torch.randn(2000, 1))
-    a = sign * with_singular_values(values)
-    assert_near(polar_newton_schulz(a), polar(a, proper=False), 1e-5)
+    a = sign * with_singular_values(values.to(dtype))
+    assert_near(polar_newton(a), polar(a, proper=False), condition * tol)
 
 
-def test_newton_schulz_gradient_agrees_with_polar() -> None:
+def test_newton_is_orthogonal_where_rank_is_lost(dtype: torch.dtype, tol: float) -> None:
+    v = polar_newton(degenerate(4200).to(dtype))
+    assert_near(v.mT @ v, torch.eye(3, dtype=dtype).expand_as(v), tol)
+
+
+def test_newton_gradient_agrees_with_polar() -> None:
     a = well_conditioned(COUNT, torch.float64)
     weight = torch.randn_like(a)
-    assert_near(grad_of(polar_newton_schulz, a, weight), grad_of(polar, a, weight), 1e-12)
+    assert_near(grad_of(polar_newton, a, weight), grad_of(polar, a, weight), 1e-12)
 
 
 @each_sampler

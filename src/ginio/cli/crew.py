@@ -3,7 +3,7 @@
 import multiprocessing
 import queue
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -52,14 +52,14 @@ def run_here(
 
 
 def run_apart(
-    dealt: Sequence[Sequence[Job]], settings: StudySettings, devices: Sequence[str], tell: Tell
+    jobs: Sequence[Sequence[Job]], settings: StudySettings, devices: Sequence[str], tell: Tell
 ) -> Outcome:
-    """Do jobs in a process for each device."""
+    """Do bundles of jobs in a process for each device; whoever is free takes the next."""
     context = multiprocessing.get_context("spawn")
-    messages, stop = context.Queue(), context.Event()
+    messages, stop, taken = context.Queue(), context.Event(), context.Value("i", 0)
     crew = [
-        context.Process(target=work, args=(number, jobs, settings, device, messages, stop))
-        for number, (jobs, device) in enumerate(zip(dealt, devices, strict=True))
+        context.Process(target=work, args=(number, jobs, taken, settings, device, messages, stop))
+        for number, device in enumerate(devices)
     ]
     # What is ignored now is ignored by them from their first instant on.
     previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -92,15 +92,16 @@ def listen(crew: Sequence[Any], messages: Any, tell: Tell) -> dict[int, Outcome]
     return outcomes
 
 
-def work(
+def work(  # noqa: PLR0913, PLR0917 - a process is told everything at its start
     number: int,
-    jobs: Sequence[Job],
+    jobs: Sequence[Sequence[Job]],
+    taken: Any,
     settings: StudySettings,
     device: str,
     messages: Any,
     stop: Any,
 ) -> None:
-    """Do some jobs in a process of their own."""
+    """Do jobs in a process of their own, until none is left."""
     if device.startswith("cuda"):
         torch.cuda.set_device(device)
     worker = Worker(
@@ -110,10 +111,20 @@ def work(
         tell=lambda stages, text: messages.put((number, (stages, text))),
         stopped=stop.is_set,
     )
-    messages.put((number, do_all(jobs, worker)))
+    messages.put((number, do_all(left(jobs, taken), worker)))
 
 
-def do_all(jobs: Sequence[Job], worker: Worker) -> Outcome:
+def left(jobs: Sequence[Sequence[Job]], taken: Any) -> Iterator[Job]:
+    """What no other process has taken, a bundle at a time."""
+    while True:
+        with taken.get_lock():
+            mine, taken.value = taken.value, taken.value + 1
+        if mine >= len(jobs):
+            return
+        yield from jobs[mine]
+
+
+def do_all(jobs: Iterable[Job], worker: Worker) -> Outcome:
     """Do jobs one after the other; one that fails does not keep the others from being done."""
     outcome, stages_done = Outcome(), 0.0
     for job in jobs:

@@ -13,7 +13,7 @@ from ginio.cli.console import CONSOLE
 from ginio.cli.crew import Outcome, run_apart, run_here
 from ginio.cli.device import DEFAULT_DEVICE, check_device
 from ginio.cli.report import write_report
-from ginio.cli.study import Job, Sources, StudySettings, plan, shares
+from ginio.cli.study import Job, Sources, StudySettings, bundles, plan
 from ginio.cli.study_work import check_same, judge_baselines
 from ginio.presets import NANOBENCH_STUDY
 
@@ -81,7 +81,6 @@ def run_all(
     jobs: Sequence[Job], settings: StudySettings, sources: Sources, devices: Sequence[str]
 ) -> Outcome:
     """Do all jobs, under one bar for everything and one for each device."""
-    dealt = shares(jobs, len(devices))
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -90,10 +89,7 @@ def run_all(
     )
     with Progress(*columns, console=CONSOLE) as bar:
         study = bar.add_task("study", total=sum(job.stages for job in jobs))
-        of_worker = [
-            bar.add_task(escape(device), total=sum(job.stages for job in mine))
-            for device, mine in zip(devices, dealt, strict=True)
-        ]
+        of_worker = [bar.add_task(escape(device), total=None) for device in devices]
 
         def tell(worker: int, stages: float, text: str) -> None:
             bar.update(of_worker[worker], completed=stages, description=escape(text))
@@ -101,5 +97,5 @@ def run_all(
             bar.update(study, completed=done)
 
         if len(devices) == 1:
-            return run_here(dealt[0], settings, sources, devices[0], tell)
-        return run_apart(dealt, settings, devices, tell)
+            return run_here(jobs, settings, sources, devices[0], tell)
+        return run_apart(bundles(jobs), settings, devices, tell)

@@ -76,7 +76,9 @@ class StudySettings:
 
     def config(self, job: Job, device: str) -> TrainConfig:
         """How a job trains."""
-        config = replace(job.run.config, seed=job.seed, device=device)
+        config = replace(
+            job.run.config, seed=job.seed, device=device, is_captured=device.startswith("cuda")
+        )
         if self.steps is not None:
             given = job.run.given is not None
             config = config.lasting(max(1, self.steps // 2) if given else self.steps)
@@ -125,18 +127,12 @@ def plan(study: Mapping[str, StudyRun], names: Sequence[str], seeds: Sequence[in
     ]
 
 
-def shares(jobs: Sequence[Job], workers: int) -> list[list[Job]]:
-    """Jobs dealt out in turn; a run on a given mean goes where that mean is trained."""
-    dealt: list[list[Job]] = [[] for _ in range(workers)]
-    place: dict[tuple[str, int], int] = {}
-    first = [job for job in jobs if job.run.given is None]
-    for number, job in enumerate(first):
-        place[job.name, job.seed] = number % workers
-        dealt[number % workers].append(job)
+def bundles(jobs: Sequence[Job]) -> list[list[Job]]:
+    """Jobs as workers take them: each with those on its mean behind it, all others alone."""
+    behind: dict[tuple[str, int], list[Job]] = {}
     for job in jobs:
-        if job.run.given is not None:
-            dealt[place[job.run.given, job.seed]].append(job)
-    return dealt
+        behind.setdefault((job.run.given or job.name, job.seed), []).append(job)
+    return list(behind.values())
 
 
 class Sources:

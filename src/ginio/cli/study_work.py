@@ -202,7 +202,7 @@ def made(settings: StudySettings, source: Source) -> dict[str, Any]:
 def check_same(directory: Path, config: TrainConfig) -> None:
     """Refuse to go on with a run that was begun with other settings."""
     document = json.loads(json.dumps(plain(config)))
-    for name in ("device", "is_compiled"):
+    for name in ("device", "is_compiled", "is_captured"):
         del document[name]
     path = directory / CONFIG_FILE
     if not path.exists():

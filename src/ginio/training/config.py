@@ -50,6 +50,9 @@ class TrainConfig:
     device: str = "cpu"
     is_compiled: bool = False
     """Whether forward and backward pass are compiled; worth a minute's wait on a GPU."""
+    is_captured: bool = False
+    """Whether loss and gradients are recorded as a CUDA graph and replayed: no wait beforehand, and
+    the only help for recurrent networks, whose kernels are many and small."""
     bfloat16: bool = False
     """Whether the network's passes run in bfloat16; losses and weights stay float32."""
 
@@ -69,6 +72,8 @@ class TrainConfig:
                 "sequences are learnt as velocities in the 'body' or 'body+attitude' "
                 f"representation; found {self.quantity.value} in {self.representation.value!r}"
             )
+        if self.is_captured and not self.device.startswith("cuda"):
+            raise ValueError(f"only steps on a CUDA device are captured; found {self.device!r}")
         if not 0 <= self.ema < 1:
             raise ValueError(f"ema must be in [0, 1); found {self.ema}")
 

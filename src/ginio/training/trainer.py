@@ -24,9 +24,17 @@ from ginio.data.windows import WindowSet, target_f, targets_s
 from ginio.metrics.trajectory import velocity_rmse
 from ginio.metrics.uncertainty import calibration_factor
 from ginio.training import processes
+from ginio.training.captured import CapturedLoss
 from ginio.training.config import TrainConfig
 from ginio.training.given_mean import hold_mean, take_mean
-from ginio.training.losses import LikelihoodLoss, Prediction, WarmUpLoss, predict, predict_sequence
+from ginio.training.losses import (
+    LikelihoodLoss,
+    Loss,
+    Prediction,
+    WarmUpLoss,
+    predict,
+    predict_sequence,
+)
 
 STATE_FILE = "state.safetensors"
 LOG_FILE = "log.jsonl"
@@ -84,7 +92,10 @@ class Trainer:
         self.average = config.network.build().to(config.device).requires_grad_(requires_grad=False)
         self.average.load_state_dict(self.network.state_dict())
         self.optimiser = torch.optim.AdamW(
-            self.network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
+            self.network.parameters(),
+            lr=config.learning_rate,
+            weight_decay=config.weight_decay,
+            fused=config.device.startswith("cuda"),
         )
         if config.is_sequence and not isinstance(self.network, SequenceNetwork):
             found = type(self.network).__name__
@@ -95,6 +106,7 @@ class Trainer:
         self.likelihood = LikelihoodLoss(
             penalty_weight=config.penalty_weight, predict=self._predict
         )
+        self.captured: dict[Loss, CapturedLoss] = {}
         self.step = 0
         directory.mkdir(parents=True, exist_ok=True)
 
@@ -132,20 +144,29 @@ class Trainer:
             hold_mean(self.network)
         features, target = self.batch(step)
         objective = self.warm_up if step <= config.mse_steps else self.likelihood
-        loss = objective(self._network(), features, target)
+        self.optimiser.zero_grad()
+        loss = self.loss_and_gradients(objective, features, target)
         if not bool(torch.isfinite(loss)):
             save_file({"features": features, "target": target}, self.directory / BAD_BATCH_FILE)
             raise DivergedError(
-                f"loss is {float(loss.detach())} at step {step}; the batch is in "
+                f"loss is {float(loss)} at step {step}; the batch is in "
                 f"{self.directory / BAD_BATCH_FILE}"
             )
-        self.optimiser.zero_grad()
-        loss.backward()
         processes.average_gradients(self.network)
         nn.utils.clip_grad_norm_(self.network.parameters(), config.gradient_norm)
         self.optimiser.step()
         self._update_average(step)
-        return processes.average(loss.detach())
+        return processes.average(loss.clone())
+
+    def loss_and_gradients(self, objective: Loss, features: Tensor, target: Tensor) -> Tensor:
+        """The loss of a batch; its gradients are left with the parameters."""
+        if self.config.is_captured:
+            if objective not in self.captured:
+                self.captured[objective] = CapturedLoss(self.network, objective, features, target)
+            return self.captured[objective](features, target)
+        loss = objective(self._network(), features, target)
+        loss.backward()
+        return loss.detach()
 
     def batch(self, step: int) -> tuple[Tensor, Tensor]:
         """Features and targets of one step; of several processes, this one's share."""
@@ -214,7 +235,8 @@ class Trainer:
         for name, parameter in self.network.named_parameters():
             moments = _part(state, f"optimiser.{name}:")
             if moments:
-                moments["step"] = moments["step"].cpu()
+                if not self.optimiser.defaults["fused"]:
+                    moments["step"] = moments["step"].cpu()
                 self.optimiser.state[parameter] = moments
         return True
 
