@@ -22,7 +22,7 @@ from ginio.training.provenance import commit, versions
 from ginio.training.trainer import Trainer
 
 NETWORKS = ("resnet1d", "ginio-rd", "ginio-rs", "airio", "ginio-a-reduced", "ginio-e", "eqnio-o2")
-Way = Literal["launched", "compiled", "captured"]
+Way = Literal["launched", "compiled", "captured", "both"]
 FLIGHTS = 8
 STEPS_A_ROUND = 10
 
@@ -32,8 +32,8 @@ def trainer_of(name: str, way: Way, flights: Corpus, device: str) -> Trainer:
     config = replace(
         NANOBENCH_STUDY[name].config,
         device=device,
-        is_compiled=way == "compiled",
-        is_captured=way == "captured",
+        is_compiled=way in {"compiled", "both"},
+        is_captured=way in {"captured", "both"},
     )
     windows = WindowSet(flights.to(device), config.network.window, config.quantity)
     return Trainer(config, windows, windows, Path(tempfile.mkdtemp()))

@@ -18,8 +18,8 @@ from ginio.evaluation.frame_errors import (
     PERIOD_S,
     FrameError,
     SweepConfig,
+    asked,
     axes_of,
-    disturbed,
     misaligned,
     sweep,
     tilted,
@@ -190,8 +190,8 @@ def test_scores_are_means_over_axes(corpus: Corpus) -> None:
     last = torch.arange(0, 200, CONFIG.stride)
     errors = []
     for axis in axes_of(0, config):
-        _, disturb = disturbed(windows, config.errors[0], axis)
-        found = run_odometry(late(), windows, last, Representation.LAST, disturb=disturb)
+        question = asked(windows, last, config.errors[0], axis)
+        found = run_odometry(late(), question, Representation.LAST)
         v_error = found.measurement.residual(corpus.v_w[last])
         errors.append(float(v_error.square().sum(-1).mean().sqrt()))
     score = scores_of(late(), Representation.LAST, corpus, config)[0]

@@ -12,7 +12,7 @@ from ginio.core.recording import Recording
 from ginio.data.corpus import Corpus
 from ginio.data.windows import AttitudeSource, WindowSet
 from ginio.evaluation import odometry
-from ginio.evaluation.odometry import integrate, run_odometry, strapdown
+from ginio.evaluation.odometry import Question, integrate, run_odometries, run_odometry, strapdown
 
 LENGTH = 16
 
@@ -51,6 +51,16 @@ def test_sums_begin_at_nothing_and_follow_the_clock() -> None:
 # A frontend at work
 
 
+def odometry_of(
+    frontend: Fake,
+    windows: WindowSet,
+    last: torch.Tensor,
+    frame: Representation,
+    R_ms: torch.Tensor | None = None,
+) -> odometry.Odometry:
+    return run_odometry(frontend, Question(windows=windows, last=last, R_ms=R_ms), frame)
+
+
 @pytest.mark.parametrize("frame", Representation)
 @pytest.mark.parametrize("stride", [1, 3])
 def test_perfect_velocities_give_the_true_path(frame: Representation, stride: int) -> None:
@@ -60,7 +70,7 @@ def test_perfect_velocities_give_the_true_path(frame: Representation, stride: in
     for recording in range(2):
         last = every(windows, recording, stride)
         for R_ms in (None, rotations(1, torch.float64)[0]):
-            found = run_odometry(perfect(), windows, last, frame, R_ms)
+            found = odometry_of(perfect(), windows, last, frame, R_ms)
             assert_near(found.p_w, c.p_w[last], 1e-11)
             assert_near(found.measurement.mean, c.v_w[last], 1e-12)
             assert torch.equal(found.t, c.t[last])
@@ -78,7 +88,7 @@ def test_paths_are_summed_in_double_precision_from_the_true_position() -> None:
         truth=replace(truth, R_ws=truth.R_ws.float(), p_w=truth.p_w.float(), v_w=truth.v_w.float()),
     )
     windows = windows_of(short)
-    found = run_odometry(perfect(), windows, every(windows, 0), Representation.LAST)
+    found = odometry_of(perfect(), windows, every(windows, 0), Representation.LAST)
     assert found.p_w.dtype == torch.float64
     assert_near(found.p_w[0], short.truth.p_w[0].double(), 0)
     assert_near(found.p_w, truth.p_w, 1e-4)
@@ -88,20 +98,43 @@ def test_paths_are_summed_in_double_precision_from_the_true_position() -> None:
 def test_the_size_of_a_chunk_does_not_matter(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     windows = windows_of(telling(4))
     last, R_ms = every(windows, 0), rotations(1, torch.float64)[0]
-    whole = run_odometry(perfect(), windows, last, Representation.LAST, R_ms)
+    whole = odometry_of(perfect(), windows, last, Representation.LAST, R_ms)
     monkeypatch.setattr(odometry, "CHUNK", chunk)
     frontend = perfect()
-    parts = run_odometry(frontend, windows, last, Representation.LAST, R_ms)
+    parts = odometry_of(frontend, windows, last, Representation.LAST, R_ms)
     assert max(len(asked) for asked in frontend.asked) == min(chunk, len(last))
     assert_near(parts.p_w, whole.p_w, 1e-12)
     assert_near(parts.measurement.covariance.matrix(), whole.measurement.covariance.matrix(), 1e-12)
 
 
+@pytest.mark.parametrize("chunk", [1, 7, 150, 100_000])
+def test_questions_asked_together_are_answered_as_if_alone(
+    chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of several lengths, several recordings, turned and not."""
+    windows, R_ms = windows_of(telling(4), telling(5)), rotations(1, torch.float64)[0]
+    questions = [
+        Question(windows=windows, last=every(windows, recording, stride), R_ms=turn)
+        for recording, stride in ((0, 3), (1, 1), (0, 7))
+        for turn in (None, R_ms)
+    ]
+    alone = [run_odometry(perfect(), question, Representation.LAST_BODY) for question in questions]
+    monkeypatch.setattr(odometry, "CHUNK", chunk)
+    frontend = perfect()
+    together = run_odometries(frontend, questions, Representation.LAST_BODY)
+    assert max(len(asked) for asked in frontend.asked) <= chunk
+    for found, expected in zip(together, alone, strict=True):
+        assert_near(found.p_w, expected.p_w, 1e-12)
+        assert torch.equal(found.t, expected.t)
+        sigma = expected.measurement.covariance.matrix()
+        assert_near(found.measurement.covariance.matrix(), sigma, 1e-12)
+
+
 def test_uncertainties_come_back_to_the_world_with_the_answers() -> None:
     windows = windows_of(telling(5))
     last = every(windows, 0)
-    world = run_odometry(perfect(), windows, last, Representation.WORLD)
-    turned = run_odometry(
+    world = odometry_of(perfect(), windows, last, Representation.WORLD)
+    turned = odometry_of(
         perfect(), windows, last, Representation.WORLD, rotations(1, torch.float64)[0]
     )
     sigma = world.measurement.covariance.matrix()
@@ -114,7 +147,7 @@ def test_a_network_sees_turned_vectors_and_nothing_else_changes() -> None:
     windows, frontend, R_ms = windows_of(telling(6)), perfect(), rotations(1, torch.float64)[0]
     last = every(windows, 0)
     for turn in (None, R_ms):
-        run_odometry(frontend, windows, last, Representation.GRAVITY, turn)
+        odometry_of(frontend, windows, last, Representation.GRAVITY, turn)
     plain, turned = frontend.asked
     assert_near(turned, R_ms @ plain, 1e-12)
 
@@ -126,7 +159,7 @@ def test_the_attitude_asked_for_turns_the_answers() -> None:
     made = replace(made, onboard_R_ws=R_error @ made.truth.R_ws)
     windows = windows_of(made, attitude=AttitudeSource.ONBOARD)
     last = every(windows, 0)
-    found = run_odometry(perfect(), windows, last, Representation.LAST)
+    found = odometry_of(perfect(), windows, last, Representation.LAST)
     assert made.onboard_R_ws is not None
     assert torch.equal(found.R_ws, made.onboard_R_ws)
     assert_near(found.measurement.mean, made.truth.v_w @ R_error.mT, 1e-12)
@@ -139,14 +172,14 @@ def test_an_attitude_that_does_not_exist_is_refused(frame: Representation) -> No
     """Not turned into a score of NaN."""
     windows = windows_of(telling(8), attitude=AttitudeSource.ONBOARD)
     with pytest.raises(ValueError, match="attitude 'onboard' does not exist for every sample"):
-        run_odometry(perfect(), windows, every(windows, 0), frame)
+        odometry_of(perfect(), windows, every(windows, 0), frame)
 
 
 def test_displacements_are_not_summed_up_as_velocities() -> None:
     windows = windows_of(telling(9))
     frontend = Fake(told, felt_axes, Quantity.DISPLACEMENT)
     with pytest.raises(ValueError, match="sums up velocities; found a network of displacement"):
-        run_odometry(frontend, windows, every(windows, 0), Representation.LAST)
+        odometry_of(frontend, windows, every(windows, 0), Representation.LAST)
 
 
 # Strapdown

@@ -72,6 +72,8 @@ class Worker:
             return
         self.tell(stages_done, f"{job.key}: begins")
         torch.backends.cudnn.allow_tf32 = True
+        # The compiler gives up on a function that it has met with too many networks.
+        torch.compiler.reset()
         source = self.sources.of(config)
         given = None
         if job.run.given is not None:

@@ -1,8 +1,10 @@
 """What a network says of a motion: a vector and its covariance, and how both change frame."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import accumulate
 from typing import cast
 
 import torch
@@ -138,6 +140,17 @@ class Measurement:
         """``(R m, R Σ Rᵀ)``: the interface law as one method (Eq. 2, 3, 8, 22, 23, 27, 28, 31)."""
         return Measurement(
             so3.rotate(R_af, self.mean), self.covariance.rotated(R_af), self.quantity
+        )
+
+    def split(self, sizes: Sequence[int]) -> list["Measurement"]:
+        """Parts of a batch, one after the other."""
+        ends = list(accumulate(sizes))
+        return [self._part(slice(end - size, end)) for size, end in zip(sizes, ends, strict=True)]
+
+    def _part(self, rows: slice) -> "Measurement":
+        c = self.covariance
+        return Measurement(
+            self.mean[rows], Covariance(c.axes[rows], c.log_std[rows]), self.quantity
         )
 
     def residual(self, expected: Vector) -> Vector:

@@ -4,6 +4,7 @@ One function cuts windows, for training and for live use: `cut`. One place order
 `Window.features`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -84,6 +85,18 @@ class Window:
                 f"a window in the {self.representation.value!r} representation has "
                 f"{self.representation.channels} vector channels; found {found}"
             )
+
+    @classmethod
+    def join(cls, windows: Sequence["Window"]) -> "Window":
+        """Several batches as one; they are in one representation."""
+        first, more = windows[0], [w.more_f for w in windows if w.more_f is not None]
+        return cls(
+            torch.cat([w.acc_f for w in windows]),
+            torch.cat([w.gyr_f for w in windows]),
+            torch.cat([w.R_wf for w in windows]),
+            first.representation,
+            torch.cat(more) if more else None,
+        )
 
     @property
     def length(self) -> int:

@@ -9,7 +9,7 @@ import torch
 from ginio.core.interfaces import Frontend
 from ginio.core.window import Representation
 from ginio.data.windows import WindowSet
-from ginio.evaluation.odometry import join, run_odometry
+from ginio.evaluation.odometry import Question, join, run_odometries
 from ginio.metrics.uncertainty import coverage, nll_parts
 
 LEVELS = (0.01, *(round(0.05 * i, 2) for i in range(1, 20)), 0.97, 0.98, 0.99, 0.995, 0.999)
@@ -47,7 +47,8 @@ def calibrate(
         torch.arange(rows.start, rows.stop, stride)
         for rows in map(corpus.rows, range(len(corpus.names)))
     ]
-    answers = [run_odometry(frontend, windows, of_one, representation) for of_one in last]
+    questions = [Question(windows=windows, last=of_one) for of_one in last]
+    answers = run_odometries(frontend, questions, representation)
     measurement = join([answer.measurement for answer in answers])
     residual = measurement.residual(corpus.v_w[torch.cat(last)])
     parts = nll_parts(measurement.covariance, residual)

@@ -17,17 +17,18 @@ Axes are random, drawn for each flight, and the same for every network, angle an
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Literal
 
 import torch
-from jaxtyping import Float64
+from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from ginio.core.interfaces import Frontend
 from ginio.core.window import Representation, SensorWindow
 from ginio.data.corpus import Corpus
 from ginio.data.windows import AttitudeSource, WindowSet
-from ginio.evaluation.odometry import Disturb, run_odometry
+from ginio.evaluation.odometry import Question, run_odometries
 from ginio.evaluation.protocols import Score, mean_of, path_errors, uncertainty_errors
 from ginio.geometry import so3
 
@@ -90,15 +91,15 @@ def sweep(
         part = windows.corpus.part(recording)
         truth, alone = part.to("cpu"), replace(windows, corpus=part)
         last = torch.arange(0, len(part), config.stride)
+        axes = axes_of(recording, config)
+        questions = [asked(alone, last, error, axis) for error in config.errors for axis in axes]
+        answers = iter(run_odometries(frontend, questions, representation))
         for error in config.errors:
-            runs: list[dict[str, float]] = []
-            for axis in axes_of(recording, config):
-                wrong, disturb = disturbed(alone, error, axis)
-                odometry = run_odometry(frontend, wrong, last, representation, disturb=disturb)
-                runs.append(
-                    path_errors(truth, last, odometry)
-                    | uncertainty_errors(truth.v_w[last], odometry.measurement)
-                )
+            runs = [
+                path_errors(truth, last, odometry)
+                | uncertainty_errors(truth.v_w[last], odometry.measurement)
+                for odometry in islice(answers, len(axes))
+            ]
             yield Score(name, error.name, config.attitude.value, mean_of(runs))
 
 
@@ -109,17 +110,21 @@ def axes_of(recording: int, config: SweepConfig) -> Float64[Tensor, "draw 3"]:
     return axis / so3.length(axis).unsqueeze(-1)
 
 
-def disturbed(
-    windows: WindowSet, error: FrameError, axis: Float64[Tensor, " 3"]
-) -> tuple[WindowSet, Disturb | None]:
+def asked(
+    windows: WindowSet,
+    last: Int64[Tensor, " time"],
+    error: FrameError,
+    axis: Float64[Tensor, " 3"],
+) -> Question:
     """Windows of a recording under an error: of its attitudes, or within each window."""
     if error.kind == "gravity":
-        return replace(windows, corpus=tilted(windows.corpus, error, axis)), None
+        wrong = replace(windows, corpus=tilted(windows.corpus, error, axis))
+        return Question(windows=wrong, last=last)
 
     def disturb(window: SensorWindow) -> SensorWindow:
         return misaligned(window, error, axis)
 
-    return windows, disturb
+    return Question(windows=windows, last=last, disturb=disturb)
 
 
 def tilted(corpus: Corpus, error: FrameError, axis: Float64[Tensor, " 3"]) -> Corpus:

@@ -1,6 +1,6 @@
 """Network-only odometry: predicted velocities, turned into the world and summed up."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -10,12 +10,13 @@ from torch import Tensor
 from ginio.core.interfaces import Frontend
 from ginio.core.measurement import Covariance, Measurement, Quantity
 from ginio.core.sensor import gravity_w
-from ginio.core.window import Representation, SensorWindow
+from ginio.core.window import Representation, SensorWindow, Window
 from ginio.data.corpus import Corpus
 from ginio.data.windows import WindowSet
 from ginio.geometry import so3
 
-CHUNK = 512
+# Windows that are asked about at once: what fits a CPU's cache, what fills a GPU.
+CHUNK, CUDA_CHUNK = 512, 8192
 Disturb = Callable[[SensorWindow], SensorWindow]
 
 
@@ -33,41 +34,82 @@ class Odometry:
     measurement: Measurement
 
 
-def run_odometry(
-    frontend: Frontend,
-    windows: WindowSet,
-    last: Int64[Tensor, " time"],
-    representation: Representation,
-    R_ms: Float[Tensor, "3 3"] | None = None,
-    disturb: Disturb | None = None,
-) -> Odometry:
-    """Predict the velocity at each window's end and integrate.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a network is asked of one recording: the windows that end at ``last``.
 
     ``R_ms`` turns the vectors that are handed to the network (the rotation test ``vectors``), and
     the answers are turned back. ``disturb`` changes windows before they are written in a frame; the
     answers are brought to the world by the attitude that it leaves the last sample.
+    """
+
+    windows: WindowSet
+    last: Int64[Tensor, " time"]
+    R_ms: Float[Tensor, "3 3"] | None = None
+    disturb: Disturb | None = None
+
+    def chunks(self, representation: Representation, size: int) -> Iterator[Window]:
+        """Its windows as the network sees them, some at a time."""
+        for last in self.last.to(self.windows.corpus.t.device).split(size):
+            felt = self.windows.windows(last)
+            window = (felt if self.disturb is None else self.disturb(felt)).represent(
+                representation
+            )
+            yield window if self.R_ms is None else window.rotated(self.R_ms.unsqueeze(0))
+
+    def odometry(self, measurement: Measurement) -> Odometry:
+        """The path of an answer in the world."""
+        c, last = self.windows.corpus, self.last.to(self.windows.corpus.t.device)
+        t, start_w = c.t[last].cpu(), c.p_w[last[0]].cpu().double()
+        p_w = start_w + integrate(t, measurement.mean.double())
+        return Odometry(t, p_w, self.windows.attitudes_w()[last].cpu(), measurement)
+
+
+def run_odometry(
+    frontend: Frontend, question: Question, representation: Representation
+) -> Odometry:
+    """Predict the velocity at each window's end and integrate."""
+    return run_odometries(frontend, [question], representation)[0]
+
+
+def run_odometries(
+    frontend: Frontend, questions: Sequence[Question], representation: Representation
+) -> list[Odometry]:
+    """The same of many questions at once, which is all that a large accelerator notices.
 
     Raises:
         ValueError: the network does not predict velocities, or an attitude does not exist.
     """
-    c, last = windows.corpus, last.to(windows.corpus.t.device)
-    R_ws = windows.attitudes_w()[last]
-    if not bool(torch.isfinite(R_ws).all()):
-        raise ValueError(f"attitude {windows.attitude.value!r} does not exist for every sample")
+    for question in questions:
+        attitude, last = question.windows.attitudes_w(), question.last
+        if not bool(torch.isfinite(attitude[last.to(attitude.device)]).all()):
+            source = question.windows.attitude.value
+            raise ValueError(f"attitude {source!r} does not exist for every sample")
+    is_cuda = questions[0].windows.corpus.t.is_cuda
     answers: list[Measurement] = []
-    for chunk in last.split(CHUNK):
-        felt = windows.windows(chunk)
-        window = (felt if disturb is None else disturb(felt)).represent(representation)
-        if R_ms is not None:
-            window = window.rotated(R_ms.expand(len(chunk), 3, 3))
-        answers.append(frontend.measure(window).rotated(window.R_wf))
+    for windows in batches(questions, representation, CUDA_CHUNK if is_cuda else CHUNK):
+        together = Window.join(windows)
+        answers.append(frontend.measure(together).rotated(together.R_wf))
     measurement = join(answers).to("cpu")
     if measurement.quantity is not Quantity.VELOCITY:
         found = measurement.quantity.value
         raise ValueError(f"odometry sums up velocities; found a network of {found}")
-    t, start_w = c.t[last].cpu(), c.p_w[last[0]].cpu().double()
-    p_w = start_w + integrate(t, measurement.mean.double())
-    return Odometry(t, p_w, R_ws.cpu(), measurement)
+    each = measurement.split([len(question.last) for question in questions])
+    return [question.odometry(m) for question, m in zip(questions, each, strict=True)]
+
+
+def batches(
+    questions: Sequence[Question], representation: Representation, size: int
+) -> Iterator[list[Window]]:
+    """Windows of all questions in turn, about as many together as a batch should have."""
+    batch: list[Window] = []
+    for question in questions:
+        for window in question.chunks(representation, size):
+            if batch and sum(len(w.acc_f) for w in batch) + len(window.acc_f) > size:
+                yield batch
+                batch = []
+            batch.append(window)
+    yield batch
 
 
 def integrate(

@@ -10,11 +10,12 @@ networks, in every table.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Literal
 
 import torch
-from jaxtyping import Float, Float64
+from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
 from ginio.core.interfaces import Frontend
@@ -22,7 +23,7 @@ from ginio.core.measurement import Measurement
 from ginio.core.window import Representation
 from ginio.data.corpus import Corpus
 from ginio.data.windows import AttitudeSource, WindowSet
-from ginio.evaluation.odometry import Odometry, integrate, run_odometry, strapdown
+from ginio.evaluation.odometry import Odometry, Question, integrate, run_odometries, strapdown
 from ginio.geometry import so3
 from ginio.metrics import trajectory
 from ginio.metrics.uncertainty import coverage
@@ -70,20 +71,20 @@ def evaluate(
     for recording, name in enumerate(corpus.names):
         rows = corpus.rows(recording)
         last = torch.arange(rows.start, rows.stop, config.stride)
-        nominal = run_odometry(frontend, windows, last, representation)
-        for test in config.tests:
-            runs: list[dict[str, float]] = []
-            for R_ms in rotations_of(recording, test, config):
-                odometry = (
-                    nominal
-                    if test == "ID/ID"
-                    else rotated_run(frontend, windows, last, representation, test, R_ms)
-                )
-                runs.append(
-                    path_errors(corpus, last, odometry)
-                    | uncertainty_errors(corpus.v_w[last], odometry.measurement)
-                    | law_errors(odometry.measurement, nominal.measurement)
-                )
+        turns: list[tuple[RotationTest, Tensor]] = [
+            (test, rotations_of(recording, test, config)) for test in config.tests
+        ]
+        questions = [Question(windows=windows, last=last)]
+        questions += [asked(windows, last, test, R) for test, every in turns for R in every]
+        nominal, *answers = run_odometries(frontend, questions, representation)
+        of_tests = iter(answers)
+        for test, every in turns:
+            runs = [
+                path_errors(corpus, last, odometry)
+                | uncertainty_errors(corpus.v_w[last], odometry.measurement)
+                | law_errors(odometry.measurement, nominal.measurement)
+                for odometry in islice(of_tests, len(every))
+            ]
             yield Score(name, test, config.attitude.value, mean_of(runs))
 
 
@@ -98,22 +99,19 @@ def rotations_of(
     return so3.random(config.rotations, generator=generator)
 
 
-def rotated_run(
-    frontend: Frontend,
+def asked(
     windows: WindowSet,
-    last: Tensor,
-    representation: Representation,
+    last: Int64[Tensor, " time"],
     test: RotationTest,
     R_ms: Float[Tensor, "3 3"],
-) -> Odometry:
-    """One recording under one rotation of one of the two tests."""
+) -> Question:
+    """One recording under one rotation of one of the tests."""
     R_ms = R_ms.to(windows.corpus.acc_s)
-    if test == "ID/SO(3) vectors":
-        return run_odometry(frontend, windows, last, representation, R_ms)
-    remounted = WindowSet(
-        windows.corpus.remounted(R_ms), windows.length, windows.quantity, windows.attitude
-    )
-    return run_odometry(frontend, remounted, last, representation)
+    if test == "ID/SO(3) remount":
+        windows, turn = replace(windows, corpus=windows.corpus.remounted(R_ms)), None
+    else:
+        turn = None if test == "ID/ID" else R_ms
+    return Question(windows=windows, last=last, R_ms=turn)
 
 
 def path_errors(corpus: Corpus, last: Tensor, odometry: Odometry) -> dict[str, float]:

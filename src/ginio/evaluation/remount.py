@@ -13,7 +13,7 @@ from ginio.core.measurement import Quantity
 from ginio.core.recording import Recording
 from ginio.data.corpus import Corpus, decimate
 from ginio.data.windows import WindowSet
-from ginio.evaluation.odometry import Odometry, run_odometry
+from ginio.evaluation.odometry import Odometry, Question, run_odometry
 from ginio.evaluation.protocols import ProtocolConfig, path_errors, uncertainty_errors
 from ginio.geometry import alignment, so3
 from ginio.metrics import trajectory
@@ -109,7 +109,8 @@ def track(run: Run, flight: Recording, R_ms: Float[Tensor, "3 3"]) -> Track:
     corpus = Corpus.join(decimate([flight.remounted(R_ms)], factor))
     windows = WindowSet(corpus, card.network.window, card.quantity)
     last = torch.arange(0, len(corpus), ProtocolConfig().stride)
-    odometry = run_odometry(run.frontend(), windows, last, card.representation)
+    question = Question(windows=windows, last=last)
+    odometry = run_odometry(run.frontend(), question, card.representation)
     v_true_w = corpus.v_w[last]
     errors = path_errors(corpus, last, odometry)
     errors |= uncertainty_errors(v_true_w, odometry.measurement)

@@ -27,7 +27,7 @@ from ginio.data.readers import nanobench
 from ginio.data.remounting import RemountConfig, mounting_rotation, remount
 from ginio.data.table import DataError
 from ginio.data.windows import AttitudeSource, WindowSet
-from ginio.evaluation.odometry import run_odometry
+from ginio.evaluation.odometry import Question, run_odometry
 from ginio.evaluation.protocols import (
     STANDING_STILL,
     STRAPDOWN,
@@ -118,7 +118,8 @@ def score(device: Device, recording: Recording, condition: str, config: Remounti
     corpus = Corpus.join(decimate([recording], device.decimate_by))
     windows = WindowSet(corpus.to(device.device), device.window, Quantity.VELOCITY, config.attitude)
     last = torch.arange(0, len(corpus), config.stride)
-    odometry = run_odometry(device.frontend, windows, last, device.representation)
+    question = Question(windows=windows, last=last)
+    odometry = run_odometry(device.frontend, question, device.representation)
     metrics = path_errors(corpus, last, odometry)
     metrics |= uncertainty_errors(corpus.v_w[last], odometry.measurement)
     metrics["normalised_ate"] = normalised_ate(metrics["ate_se3"], corpus.p_w)

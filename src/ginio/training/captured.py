@@ -33,15 +33,16 @@ class CapturedLoss:
             for _ in range(REHEARSALS):
                 network.zero_grad()
                 loss(network, self.features, self.target).backward()
-        cuda.current_stream().wait_stream(beside)
-        # Rehearsals are no steps: what they left in the statistics of batches is taken back.
-        for name, buffer in network.named_buffers():
-            buffer.copy_(kept[name])
-        network.zero_grad()
+            # Rehearsals are no steps: what they left in the statistics of batches is taken back.
+            for name, buffer in network.named_buffers():
+                buffer.copy_(kept[name])
+            network.zero_grad()
         self.graph = cuda.CUDAGraph()
-        with cuda.graph(self.graph):
-            self.loss = loss(network, self.features, self.target)
-            self.loss.backward()
+        with cuda.graph(self.graph, stream=beside):
+            found = loss(network, self.features, self.target)
+            found.backward()
+        cuda.current_stream().wait_stream(beside)
+        self.loss = found.detach()
         self.gradients = [(p, p.grad) for p in network.parameters()]
 
     def __call__(
@@ -53,4 +54,4 @@ class CapturedLoss:
         self.graph.replay()
         for parameter, gradient in self.gradients:
             parameter.grad = gradient
-        return self.loss.detach()
+        return self.loss
