@@ -51,6 +51,9 @@ def test_parameters_are_exact(preset: str, parameters: int) -> None:
         ("ginio-a", 273e3),
         ("ginio-a-reduced", 45e3),
         ("ginio-a-attitude", 45e3),
+        ("ginio-a-reduced-paper", 45e3),
+        ("ginio-rd", 0.57e6),
+        ("ginio-rs", 0.80e6),
         ("ginio-e", 6.03e6),
     ],
 )

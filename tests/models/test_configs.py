@@ -3,7 +3,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from ginio.models import AnyConfig, ResNet1dConfig, TemporalConfig
+from ginio.models import AnyConfig, RecurrentConfig, ResNet1dConfig, TemporalConfig
 
 
 @pytest.mark.bare
@@ -19,6 +19,10 @@ from ginio.models import AnyConfig, ResNet1dConfig, TemporalConfig
             "norm must be one of scale, layer, batch; found 'bach'",
         ),
         (lambda: TemporalConfig(covariance="full"), "one of diagonal, spectral; found 'full'"),
+        (
+            lambda: RecurrentConfig(is_causal=True, has_departures=True),
+            "a causal network cannot have departures: their mean is over all time",
+        ),
     ],
 )
 def test_a_config_without_sense_is_refused(make: Callable[[], AnyConfig], message: str) -> None:

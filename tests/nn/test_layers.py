@@ -14,6 +14,7 @@ from ginio.nn.nonlinear import DirectionalReLU, NormGate, VectorBracket
 from ginio.nn.norm import (
     VectorBatchNorm,
     VectorBatchScaleNorm,
+    VectorDepartures,
     VectorDropout,
     VectorLayerScaleNorm,
     VectorMeanPool,
@@ -32,9 +33,10 @@ LAYERS: dict[str, Callable[[], nn.Module]] = {
     "layer scale norm": lambda: VectorLayerScaleNorm(CHANNELS),
     "batch norm": lambda: VectorBatchNorm(CHANNELS),
     "mean pool": lambda: VectorMeanPool(2),
+    "departures": VectorDepartures,
     "head": lambda: VectorHead(CHANNELS, TIME, 3, narrow=4, hidden=8, norm="scale"),
 }
-LINEAR = {"linear", "conv", "mean pool"}
+LINEAR = {"linear", "conv", "mean pool", "departures"}
 
 
 def randomised(layer: nn.Module) -> nn.Module:
@@ -190,6 +192,15 @@ def test_mean_pool_averages_a_short_last_group_over_its_own(x: torch.Tensor) -> 
     assert y.shape[-1] == 7
     assert torch.allclose(y[..., 0], x[..., :2].mean(-1))
     assert torch.allclose(y[..., -1], x[..., -1])
+
+
+def test_departures_stand_beside_their_channels_and_see_no_constant() -> None:
+    x = torch.randn(4, 5, 3, 20, dtype=torch.float64)
+    y = VectorDepartures()(x)
+    assert torch.equal(y[:, :5], x)
+    assert y[:, 5:].mean(-1).abs().max() < 1e-15
+    shifted = VectorDepartures()(x + torch.randn(4, 5, 3, 1, dtype=torch.float64))
+    assert (shifted[:, 5:] - y[:, 5:]).abs().max() < 1e-14
 
 
 def test_dropout_drops_whole_channels_and_keeps_the_mean() -> None:

@@ -76,14 +76,13 @@ class StudySettings:
 
     def config(self, job: Job, device: str) -> TrainConfig:
         """How a job trains."""
-        is_cuda = device.startswith("cuda")
+        is_fast = device.startswith("cuda")
         config = replace(
             job.run.config,
             seed=job.seed,
             device=device,
-            is_captured=is_cuda,
-            # Unrolled over time, a recurrent network takes longer to compile than to train.
-            is_compiled=is_cuda and not job.run.config.is_sequence,
+            is_captured=is_fast,
+            is_compiled=is_fast,
         )
         if self.steps is not None:
             given = job.run.given is not None

@@ -58,10 +58,13 @@ CAPACITY = (
     Row("airio", "AirIO", "none", "body", {"ID/ID": 5.579}),
     Row("ginio-a", "GINIO-A original", "SO(3)", "body", {"ID/ID": 1.502}),
     Row("ginio-a-reduced", "GINIO-A reduced", "SO(3)", "body", {"ID/ID": 1.430}),
+    Row("ginio-a-reduced-paper", "GINIO-A reduced, without departures", "SO(3)", "body"),
     Row("ginio-a-causal", "GINIO-A original, causal", "SO(3)", "body"),
     Row("airio-attitude", "AirIO", "none", "body+att.", {"ID/ID": 1.205}),
     Row("ginio-a-whole-attitude", "GINIO-A original", "SO(3)", "body+att.", {"ID/ID": 1.062}),
     Row("ginio-a-attitude", "GINIO-A reduced", "SO(3)", "body+att.", {"ID/ID": 1.045}),
+    Row("ginio-rd", "GINIO-RD", "SO(3)", "body", {"ID/ID": 0.581}),
+    Row("ginio-rd-paper", "GINIO-RD, without departures", "SO(3)", "body"),
 )
 
 
@@ -161,6 +164,8 @@ PAIRS = (
     ("ginio-a-reduced", "airio", "ate_se3"),
     ("ginio-a-attitude", "airio-attitude", "ate_se3"),
     ("ginio-a-reduced", "ginio-a", "ate_se3"),
+    ("ginio-a-reduced", "ginio-a-reduced-paper", "ate_se3"),
+    ("ginio-rd", "ginio-rd-paper", "ate_se3"),
     ("ginio-rd", "resnet1d", "ate_se3"),
     ("ginio-rd", "resnet1d-so3", "ate_se3"),
     ("ginio-rd", "eqnio-o2", "ate_se3"),

@@ -20,7 +20,7 @@ from ginio.models.temporal import TemporalConfig
 
 
 def _two_vectors() -> TemporalConfig:
-    return TemporalConfig(covariance="diagonal")
+    return TemporalConfig(covariance="diagonal", norm="layer", has_departures=True)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ from ginio.models.checks import check_choice, check_features, labelled_samples
 from ginio.nn.heads import DiagonalCovariance, SpectralCovariance
 from ginio.nn.linear import VectorConv, VectorLinear
 from ginio.nn.nonlinear import DirectionalReLU, VectorBracket
-from ginio.nn.norm import NormKind, VectorDropout, build_norm
+from ginio.nn.norm import NormKind, VectorDepartures, VectorDropout, build_norm
 from ginio.nn.recurrent import VectorGRU
 
 CovarianceKind = Literal["diagonal", "spectral"]
@@ -56,7 +56,7 @@ class RecurrentConfig:
     covariance: CovarianceKind = "diagonal"
     determinant_correction: bool = False
     """Whether the spectral axes are made a rotation, as the paper does."""
-    is_centred: bool = False
+    has_departures: bool = False
     """Whether beside each channel stands its departure from its mean over the window."""
     is_causal: bool = False
     dropout: float = 0.0
@@ -77,8 +77,8 @@ class RecurrentConfig:
         check_choice("covariance", self.covariance, CovarianceKind)
         if self.is_causal and self.norm == "layer":
             raise ValueError("a causal network cannot have norm 'layer': it averages over all time")
-        if self.is_causal and self.is_centred:
-            raise ValueError("a causal network cannot be centred: the mean is over all time")
+        if self.is_causal and self.has_departures:
+            raise ValueError("a causal network cannot have departures: their mean is over all time")
 
     @property
     def mean_symmetry(self) -> Symmetry:
@@ -142,7 +142,8 @@ class RecurrentNetwork(nn.Module):
     def __init__(self, config: RecurrentConfig) -> None:
         super().__init__()
         self.config = config
-        inputs = 2 * config.channels if config.is_centred else config.channels
+        self.inputs = VectorDepartures() if config.has_departures else nn.Identity()
+        inputs = 2 * config.channels if config.has_departures else config.channels
         widths = (inputs, *config.encoder)
         stages = [EncoderStage(a, b, config.norm) for a, b in pairwise(widths)]
         with torch.no_grad():  # Fresh weights expect specific force of the size of gravity.
@@ -283,9 +284,7 @@ class RecurrentNetwork(nn.Module):
 
     def encode(self, features: Float[Tensor, "batch channel 3 time"]) -> Outputs:
         """What the recurrent layers see."""
-        x = features
-        if self.config.is_centred:
-            x = torch.cat((x, x - x.mean(-1, keepdim=True)), dim=1)
+        x = self.inputs(features)
         around = (KERNEL - STRIDE, 0) if self.config.is_causal else (KERNEL // 2, KERNEL // 2)
         for stage in self.encoder:
             x = stage(nn.functional.pad(x, around))

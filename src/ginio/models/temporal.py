@@ -14,7 +14,7 @@ from ginio.models.checks import check_choice, check_features, check_shape
 from ginio.nn.heads import DiagonalCovariance, SpectralCovariance, VectorHead
 from ginio.nn.linear import VectorConv
 from ginio.nn.nonlinear import DirectionalReLU, VectorBracket
-from ginio.nn.norm import NormKind, VectorMeanPool, build_norm
+from ginio.nn.norm import NormKind, VectorDepartures, VectorMeanPool, build_norm
 
 CovarianceKind = Literal["diagonal", "spectral"]
 
@@ -33,6 +33,8 @@ class TemporalConfig:
     """Vector channels of the features, as a representation has them."""
     groups: tuple[tuple[int, int], ...] = ((21, 2), (170, 2))
     norm: NormKind = "scale"
+    has_departures: bool = False
+    """Whether beside each channel stands its departure from its mean over the window."""
     has_block_brackets: bool = False
     """Whether vectors meet in cross products in every block, or only in the stem."""
     covariance: CovarianceKind = "spectral"
@@ -109,6 +111,7 @@ class TemporalNetwork(nn.Module):
     def __init__(self, config: TemporalConfig) -> None:
         super().__init__()
         self.config = config
+        self.inputs = VectorDepartures() if config.has_departures else nn.Identity()
         self.stem, self.residual = self._build_backbone(config)
         self.mean = self._build_head(config)
         if config.covariance == "spectral":
@@ -123,9 +126,10 @@ class TemporalNetwork(nn.Module):
     @staticmethod
     def _build_backbone(config: TemporalConfig) -> tuple[nn.Sequential, nn.Sequential]:
         channels = config.groups[0][0]
-        first = VectorConv(config.channels, channels, 7, stride=2)
+        inputs = 2 * config.channels if config.has_departures else config.channels
+        first = VectorConv(inputs, channels, 7, stride=2)
         with torch.no_grad():  # Fresh weights expect specific force of the size of gravity.
-            first.weight[:, ACC_CHANNEL::IMU_CHANNELS] /= GRAVITY_MPS2
+            first.weight[:, ACC_CHANNEL : config.channels : IMU_CHANNELS] /= GRAVITY_MPS2
         stem = nn.Sequential(
             first,
             build_norm(config.norm, channels),
@@ -166,7 +170,7 @@ class TemporalNetwork(nn.Module):
     ) -> tuple[Float[Tensor, "batch 3"], Float[Tensor, "batch output 3"]]:
         """The mean, and the vectors from which the covariance is made."""
         check_features(features, self.config.window, self.config.channels)
-        h = self.residual(self.stem(features))
+        h = self.residual(self.stem(self.inputs(features)))
         return self.mean(h).squeeze(1), torch.cat([head(h) for head in self.covariance_vectors], 1)
 
     def regularised(

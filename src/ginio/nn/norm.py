@@ -82,6 +82,20 @@ def build_norm(kind: NormKind, channels: int) -> VectorNorm:
     return _KINDS[kind](channels)
 
 
+class VectorDepartures(nn.Module):
+    """Each channel, and beside it its departure from its mean over the window.
+
+    Thrust, gravity and biases are a hundred times the drag that tells a velocity. A network without
+    symmetry sees through them by normalising each coordinate, which would prefer axes.
+    """
+
+    def forward(
+        self, x: Float[Tensor, "batch channel_in 3 time"]
+    ) -> Float[Tensor, "batch channel_out 3 time"]:
+        """Channels, then their departures."""
+        return torch.cat((x, x - x.mean(-1, keepdim=True)), dim=1)
+
+
 class VectorDropout(nn.Module):
     """Drops whole vector channels: dropping single components would prefer axes."""
 
