@@ -52,12 +52,17 @@ class Stream:
         """50 ms of every run."""
         self.number += 1
         belief = self.filter.propagate(
-            self.belief, self.acc_s, self.gyr_s, self.dt, name=self.number
+            self.belief, self.acc_s, self.gyr_s, self.dt, name=self.number, donate=True
         )
         begin = self.number - SPAN
         if begin >= 0:
             belief, _ = self.filter.update(
-                belief, self.said, begin=begin, end=self.number, frame=self.frame
+                belief,
+                self.said,
+                begin=begin,
+                end=self.number,
+                frame=self.frame,
+                donate=True,
             )
         self.belief = belief
 

@@ -25,7 +25,7 @@ from ginio.training.config import TrainConfig
 # Each channel beside its departure from its mean, windows normalised one by one: decision 6.
 _RD = TemporalConfig(covariance="diagonal", norm="layer", has_departures=True)
 _A = RecurrentConfig(norm="layer", has_departures=True)
-_A_REDUCED = replace(_A, encoder=(10, 20), hidden=(20, 40), decoder=27)
+_A_REDUCED = replace(_A, encoder=(16, 24), hidden=(20, 38), decoder=28)
 
 NETWORKS: Mapping[str, AnyConfig] = MappingProxyType(
     {

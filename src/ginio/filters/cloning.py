@@ -79,7 +79,7 @@ class CloningFilter:
             health=_healthy(start.t),
         )
 
-    def propagate(
+    def propagate(  # noqa: PLR0913 - samples, what is known of them, and what to do at their end
         self,
         belief: Belief,
         acc_s: Signal,
@@ -88,6 +88,7 @@ class CloningFilter:
         extra_std: Float[Tensor, "*batch time 6"] | None = None,
         *,
         name: Names | None = None,
+        donate: bool = False,
     ) -> Belief:
         """The belief after a chunk of raw samples, one sample or many.
 
@@ -98,6 +99,8 @@ class CloningFilter:
             dt: seconds that each sample stands for; a sample of zero seconds counts for nothing.
             extra_std: further standard deviation of force and rate where a sample is in doubt.
             name: of a clone to make at the end, as `clone` would, at half the cost.
+            donate: whether the belief is given up, and its covariance may be written into. Of many
+                runs at once, new memory for it costs as much as the arithmetic.
         """
         state = belief.state
         increment = integrate(
@@ -115,7 +118,7 @@ class CloningFilter:
             t=belief.t + increment.duration,
             state=after,
             network_error=memory.unsqueeze(-1) * belief.network_error,
-            P=self._propagated(belief.P, F, Q, memory),
+            P=self._propagated(belief.P if donate else belief.P.clone(), F, Q, memory),
         )
         return moved if name is None else self._remembering(moved, name)
 
@@ -134,7 +137,7 @@ class CloningFilter:
     def _propagated(
         self, P: Tensor, F: Tensor, Q: Tensor, memory: Float[Tensor, "*batch"]
     ) -> Tensor:
-        """``F P Fᵀ + Q``, where F leaves the clones alone and lets the network's error fade."""
+        """``F P Fᵀ + Q`` in place; F leaves the clones alone and lets the network's error fade."""
         eye = torch.eye(3, dtype=P.dtype, device=P.device)
         fade = memory[..., None, None] * eye
         F_core = P.new_zeros(*P.shape[:-2], CORE, CORE)
@@ -144,11 +147,10 @@ class CloningFilter:
         core = rows[..., :CORE] @ F_core.mT
         core[..., :MOTION, :MOTION] += Q
         core[..., NETWORK, NETWORK] += self.config.network.stationary * (eye - fade.square())
-        moved = P.clone()
-        moved[..., :CORE, :CORE] = 0.5 * (core + core.mT)
-        moved[..., :CORE, CORE:] = rows[..., CORE:]
-        moved[..., CORE:, :CORE] = rows[..., CORE:].mT
-        return moved
+        P[..., :CORE, :CORE] = 0.5 * (core + core.mT)
+        P[..., :CORE, CORE:] = rows[..., CORE:]
+        P[..., CORE:, :CORE] = rows[..., CORE:].mT
+        return P
 
     def clone(self, belief: Belief, name: Names) -> Belief:
         """Remember the present pose under a name of its own; the oldest clone is forgotten."""
@@ -193,6 +195,7 @@ class CloningFilter:
         end: Names,
         begin: Names = EMPTY,
         frame: Frame = Frame.LAST,
+        donate: bool = False,
     ) -> tuple[Belief, Innovation]:
         """The belief after a network's measurement (Eq. 12), and what it said that was new.
 
@@ -203,6 +206,7 @@ class CloningFilter:
                 A window whose end has been applied before is skipped.
             begin: name of the clone at the window's first sample.
             frame: of the measurement.
+            donate: whether the belief is given up, as in `propagate`.
         """
         window = observation.span(belief, measurement.quantity, begin, end)
         noise = self.config.network.split(measurement.covariance, belief.health.log_inflation)
@@ -213,10 +217,10 @@ class CloningFilter:
         bounded = measurement.covariance.log_std.to(belief.t) < torch.inf
         usable = window.is_new & expected.exists & bounded.all(-1)
         found = gaussian.gain(belief.P, expected.H, residual, noise.white, usable, self.threshold)
-        return self._concluded(belief, found, window)
+        return self._concluded(belief, found, window, belief.P if donate else belief.P.clone())
 
     def _concluded(
-        self, belief: Belief, found: gaussian.Gain, window: Span
+        self, belief: Belief, found: gaussian.Gain, window: Span, P: Tensor
     ) -> tuple[Belief, Innovation]:
         innovation, config = found.innovation, self.config.adaptation
         factor = torch.ones_like(belief.t)
@@ -224,7 +228,7 @@ class CloningFilter:
             recovering = adaptation.stalled(config, belief.health, belief.t, innovation)
             factor = adaptation.recovery_factor(config, innovation, recovering)
         accepted = innovation.accepted | (factor > 1)
-        delta, P = gaussian.posterior(belief.P, found, accepted)
+        delta = gaussian.correct(P, found, accepted)
         health = adaptation.recorded(config, belief.health, belief.t, innovation, factor)
         if bool((health.log_growth > 0).any()):
             _grow(P, health.log_growth)

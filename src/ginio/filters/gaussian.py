@@ -91,10 +91,10 @@ def gain(
     return Gain(K, cross, Innovation(r, S, nis, usable, accepted))
 
 
-def posterior(
+def correct(
     P: Float[Tensor, "*batch n n"], found: Gain, accepted: Bool[Tensor, "*batch"]
-) -> tuple[Float[Tensor, "*batch n"], Float[Tensor, "*batch n n"]]:
-    """Correction ``K r`` and ``(I - K H) P (I - K H)ᵀ + K R Kᵀ``, untouched where not accepted.
+) -> Float[Tensor, "*batch n"]:
+    """Correction ``K r``; P becomes ``(I - K H) P (I - K H)ᵀ + K R Kᵀ`` in place, where accepted.
 
     Joseph's form multiplied out is ``P - K C - (K C)ᵀ + K S Kᵀ`` with ``C = H P``, of rank six
     and with the same tolerance of a gain that is not exact, at a cost of n² instead of n³.
@@ -104,6 +104,6 @@ def posterior(
     S = torch.where(mask, found.innovation.S, torch.zeros_like(found.innovation.S))
     half = torch.where(mask, found.cross, torch.zeros_like(found.cross)) - 0.5 * K @ S
     left, right = torch.cat((K, half), dim=-1), torch.cat((half, K), dim=-1)
-    delta = (K @ found.innovation.residual.unsqueeze(-1)).squeeze(-1)
-    flat, left, right = (x.reshape(-1, *x.shape[-2:]) for x in (P, left, right))
-    return delta, torch.baddbmm(flat, left, right.mT, alpha=-1).view(P.shape)
+    left, right = (x.reshape(-1, *x.shape[-2:]) for x in (left, right))
+    P.view(-1, *P.shape[-2:]).baddbmm_(left, right.mT, alpha=-1)
+    return (K @ found.innovation.residual.unsqueeze(-1)).squeeze(-1)

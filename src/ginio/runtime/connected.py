@@ -164,7 +164,8 @@ class ConnectedLoop:
         for stop in stops:
             moment = self.propagated(moment, sampled, steps, stop)
             if self._is_due(stop, first):
-                correction = self.corrected(moment)
+                # What was propagated just now nobody else has seen.
+                correction = self.corrected(moment, donate=True)
                 moment = correction.moment
                 yield correction
 
@@ -187,8 +188,11 @@ class ConnectedLoop:
         history = self._followed(moment, sampled, steps, stop)
         return self._cloned(Moment(belief, history, stop))
 
-    def corrected(self, moment: Moment) -> Correction:
-        """The moment after the network has been asked about the window that ends in it."""
+    def corrected(self, moment: Moment, *, donate: bool = False) -> Correction:
+        """The moment after the network has been asked about the window that ends in it.
+
+        With ``donate`` the belief of the moment is given up, as in `CloningFilter.update`.
+        """
         window = self.felt(moment)
         R_wf = window.R_wf.double()
         if self.frame is Frame.LAST:
@@ -200,6 +204,7 @@ class ConnectedLoop:
             end=moment.sample,
             begin=moment.sample - self.window + 1,
             frame=self.frame,
+            donate=donate,
         )
         return Correction(replace(moment, belief=belief), measurement, innovation)
 
