@@ -25,7 +25,7 @@ from ginio.training.config import TrainConfig
 # Each channel beside its departure from its mean, windows normalised one by one: decision 6.
 _RD = TemporalConfig(covariance="diagonal", norm="layer", has_departures=True)
 _A = RecurrentConfig(norm="layer", has_departures=True)
-_A_REDUCED = replace(_A, encoder=(16, 24), hidden=(20, 38), decoder=28)
+_A_REDUCED = replace(_A, encoder=(10, 20), hidden=(20, 40), decoder=27)
 
 NETWORKS: Mapping[str, AnyConfig] = MappingProxyType(
     {
@@ -184,7 +184,7 @@ def _study(
         steps=STUDY_STEPS,
         mse_steps=STUDY_MSE_STEPS,
         batch=256,
-        learning_rate=1e-3,
+        learning_rate=2e-3,
         weight_decay=0.05,
         ema=0.998,
         is_sequence=isinstance(network, AirIoConfig | RecurrentConfig),
