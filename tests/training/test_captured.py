@@ -14,7 +14,9 @@ from ginio.training.config import TrainConfig
 needs_cuda = pytest.mark.skipif(
     not torch.cuda.is_available(), reason="CUDA graphs are recorded on a CUDA device; found none"
 )
-SMALL_RESNET = ResNet1dConfig(window=32, groups=((8, 1),), head_narrow=4, head_hidden=8)
+SMALL_RESNET = ResNet1dConfig(
+    window=32, groups=((8, 1),), head_narrow=4, head_hidden=8, dropout=0.0
+)
 SMALL_RECURRENT = RecurrentConfig(window=32, encoder=(4, 6), hidden=(4,), decoder=4)
 
 

@@ -100,21 +100,6 @@ def test_recurrent_networks_learn_from_sequences(
     assert sum(losses[-5:]) < sum(losses[:5])
 
 
-@pytest.mark.bare
-# The compiler looks at what it is given more closely than a user may.
-@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")
-def test_compiled_cells_learn_the_same(
-    sequences: TrainConfig, corpus: Corpus, tmp_path: Path
-) -> None:
-    losses = []
-    for is_compiled in (False, True):
-        torch.compiler.reset()
-        config = replace(sequences, is_compiled=is_compiled, steps=3)
-        trainer = make_trainer(config, corpus, tmp_path / str(is_compiled))
-        losses.append([float(trainer.take_step(step)) for step in range(1, 4)])
-    assert losses[1] == pytest.approx(losses[0], rel=1e-4)
-
-
 def test_sequences_are_another_training(
     sequences: TrainConfig, corpus: Corpus, tmp_path: Path
 ) -> None:

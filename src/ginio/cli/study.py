@@ -76,13 +76,14 @@ class StudySettings:
 
     def config(self, job: Job, device: str) -> TrainConfig:
         """How a job trains."""
-        is_fast = device.startswith("cuda")
+        is_cuda = device.startswith("cuda")
         config = replace(
             job.run.config,
             seed=job.seed,
             device=device,
-            is_captured=is_fast,
-            is_compiled=is_fast,
+            is_captured=is_cuda,
+            # Unrolled over time, a recurrent network takes longer to compile than to train.
+            is_compiled=is_cuda and not job.run.config.is_sequence,
         )
         if self.steps is not None:
             given = job.run.given is not None

@@ -4,6 +4,7 @@ Whatever is finished is found in the study's folder and not done again, so a stu
 killed and taken up at any point.
 """
 
+import gc
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -84,6 +85,10 @@ class Worker:
         # The card is written last: a run that has one is finished.
         save_run(directory, card_of(trainer, source), trainer.average)
         (directory / STATE_FILE).unlink(missing_ok=True)
+        # A trainer and its losses know each other: until both are collected, so is no graph.
+        del trainer
+        gc.collect()
+        torch.cuda.empty_cache()
 
     def watch(self, trainer: Trainer, key: str, stages_done: float) -> None:
         """Train, saving now and then, and when asked to stop."""

@@ -39,10 +39,6 @@ class VectorGRUCell(nn.Module):
         """The next hidden state."""
         return self.step(*self.prepare(x), state)
 
-    def compile_step(self) -> None:
-        """Compile what is done at every time; a whole sequence takes minutes, a step seconds."""
-        self.step = torch.compile(self.step)
-
     def run(self, x: Sequence, state: Hidden) -> Float[Tensor, "time batch 3 hidden"]:
         """The states after each input of a sequence."""
         states: list[Tensor] = []

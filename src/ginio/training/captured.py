@@ -4,6 +4,7 @@ Small networks keep a large GPU waiting: a step of GINIO-A is some thousand kern
 microseconds each, and Python takes longer to ask for them. A replay asks for all of them at once.
 """
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, cuda, nn
 
@@ -25,6 +26,7 @@ class CapturedLoss:
         target: Target,
     ) -> None:
         assert isinstance(network, Network)
+        seed = torch.initial_seed()
         self.features, self.target = features.clone(), target.clone()
         kept = {name: buffer.clone() for name, buffer in network.named_buffers()}
         beside = cuda.Stream()
@@ -43,6 +45,8 @@ class CapturedLoss:
             found.backward()
         cuda.current_stream().wait_stream(beside)
         self.loss = found.detach()
+        # Dropout of the first replay shall be that of a step which nobody rehearsed.
+        torch.manual_seed(seed)
         self.gradients = [(p, p.grad) for p in network.parameters()]
 
     def __call__(

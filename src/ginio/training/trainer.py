@@ -23,7 +23,6 @@ from ginio.data.augment import disturb, mirror, turn
 from ginio.data.windows import WindowSet, target_f, targets_s
 from ginio.metrics.trajectory import velocity_rmse
 from ginio.metrics.uncertainty import calibration_factor
-from ginio.nn.recurrent import VectorGRUCell
 from ginio.training import processes
 from ginio.training.captured import CapturedLoss
 from ginio.training.config import TrainConfig
@@ -31,7 +30,6 @@ from ginio.training.given_mean import hold_mean, take_mean
 from ginio.training.losses import (
     LikelihoodLoss,
     Loss,
-    Predict,
     Prediction,
     WarmUpLoss,
     predict,
@@ -103,12 +101,12 @@ class Trainer:
             found = type(self.network).__name__
             raise ValueError(f"sequences are learnt by recurrent networks; found {found}")
         question = predict_sequence if config.is_sequence else predict
-        self.ask = compiled(self.network, question) if config.is_compiled else question
+        self.ask = torch.compile(question) if config.is_compiled else question
         self.warm_up = WarmUpLoss(penalty_weight=config.penalty_weight, predict=self._predict)
         self.likelihood = LikelihoodLoss(
             penalty_weight=config.penalty_weight, predict=self._predict
         )
-        self.captured: dict[Loss, CapturedLoss] = {}
+        self.captured: tuple[Loss, CapturedLoss] | None = None
         self.step = 0
         directory.mkdir(parents=True, exist_ok=True)
 
@@ -163,9 +161,10 @@ class Trainer:
     def loss_and_gradients(self, objective: Loss, features: Tensor, target: Tensor) -> Tensor:
         """The loss of a batch; its gradients are left with the parameters."""
         if self.config.is_captured:
-            if objective not in self.captured:
-                self.captured[objective] = CapturedLoss(self.network, objective, features, target)
-            return self.captured[objective](features, target)
+            if self.captured is None or self.captured[0] != objective:
+                self.captured = None  # A graph holds all the memory of a step: one at a time.
+                self.captured = objective, CapturedLoss(self.network, objective, features, target)
+            return self.captured[1](features, target)
         loss = objective(self._network(), features, target)
         loss.backward()
         return loss.detach()
@@ -286,16 +285,6 @@ class Trainer:
         line = {name: getattr(progress, name) for name in Progress.__slots__}
         with (self.directory / LOG_FILE).open("a", encoding="utf-8") as log:
             log.write(json.dumps(line) + "\n")
-
-
-def compiled(network: nn.Module, question: Predict) -> Predict:
-    """A network's answer compiled whole, or of a recurrent one the step that it repeats."""
-    if not isinstance(network, SequenceNetwork):
-        return torch.compile(question)
-    for part in network.modules():
-        if isinstance(part, VectorGRUCell):
-            part.compile_step()
-    return question
 
 
 def _part(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
