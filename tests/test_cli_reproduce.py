@@ -328,3 +328,22 @@ def test_a_worker_that_is_gone_is_noticed(monkeypatch: pytest.MonkeyPatch) -> No
 
     outcomes = crew.listen([Gone()], Silent(), lambda *_: None)
     assert outcomes == {0: Outcome(("worker 0 ended with exit code -9",))}
+
+
+def test_packed_results_give_the_same_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All results of a study fit one small file, which may be all that is kept of it."""
+    assert run("--seeds", "0", "--runs", "ginio-rs") == 0
+    packed = OUT / "report/results.jsonl.xz"
+    assert cli.run(["report", "nanobench", str(packed), "--out", str(tmp_path / "again")]) == 0
+    tables = sorted(OUT.glob("report/*.csv"))
+    assert len(tables) > 10
+    for table in tables:
+        assert (tmp_path / "again" / table.name).read_text() == table.read_text()
+    capsys.readouterr()
+    whole = packed.read_bytes()
+    for damaged in (whole[: len(whole) // 2], b"no archive"):
+        packed.write_bytes(damaged)
+        assert cli.run(["report", "nanobench", str(packed)]) == 2
+        assert "results.jsonl.xz: expected packed results of a study" in capsys.readouterr().err

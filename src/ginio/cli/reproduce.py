@@ -15,6 +15,7 @@ from ginio.cli.device import DEFAULT_DEVICE, check_device
 from ginio.cli.report import write_report
 from ginio.cli.study import Job, Sources, StudySettings, bundles, plan
 from ginio.cli.study_work import check_same, judge_baselines
+from ginio.evaluation.page import plotly_js
 from ginio.presets import NANOBENCH_STUDY
 
 
@@ -42,6 +43,7 @@ class Reproduce:
 
     def __call__(self) -> int:
         """Do what is not done yet, and report."""
+        plotly_js()  # Hours of work shall not end in a page that cannot be written.
         settings = self.settings()
         jobs = plan(NANOBENCH_STUDY, self.runs, self.seeds)
         for device in self.devices:

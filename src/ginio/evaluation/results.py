@@ -4,7 +4,8 @@ A file says what made it. What has no file is missing, and stays so: nothing is 
 """
 
 import json
-from collections.abc import Mapping, Sequence
+import lzma
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,14 +64,27 @@ def read_result(path: Path) -> Result:
     Raises:
         ValueError: the file is damaged, or not a result.
     """
+    return _result(path.read_bytes(), str(path))
+
+
+def _result(text: str | bytes, place: str) -> Result:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(text)
         scores = tuple(Score(**score) for score in document.pop("scores"))
         curve = document.pop("calibration")
         calibration = Calibration.read(curve) if curve else None
         return Result(**document, scores=scores, calibration=calibration)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path}: expected a result of a study; found {error!r}") from error
+        raise ValueError(f"{place}: expected a result of a study; found {error!r}") from error
+
+
+def _unpacked(path: Path) -> Iterator[Result]:
+    try:
+        with lzma.open(path, "rt", encoding="utf-8") as packed:
+            for number, line in enumerate(packed, start=1):
+                yield _result(line, f"{path}, line {number}")
+    except (lzma.LZMAError, EOFError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: expected packed results of a study; found {error!r}") from error
 
 
 @dataclass(frozen=True)
@@ -80,16 +94,24 @@ class Results:
     found: tuple[Result, ...]
 
     @classmethod
-    def read(cls, folder: Path) -> "Results":
-        """Every result in a folder.
+    def read(cls, place: Path) -> "Results":
+        """Every result in a study's folder, or in the one file that `pack` wrote.
 
         Raises:
             ValueError: there is none, or one of them is damaged.
         """
-        paths = sorted((folder / "results").glob("*.json"))
+        if place.is_file():
+            return cls(tuple(_unpacked(place)))
+        paths = sorted((place / "results").glob("*.json"))
         if not paths:
-            raise ValueError(f"{folder}: expected results/*.json, as a study leaves; found none")
+            raise ValueError(f"{place}: expected results/*.json, as a study leaves; found none")
         return cls(tuple(read_result(path) for path in paths))
+
+    def pack(self, path: Path) -> None:
+        """Write all results into one compressed file, a line each."""
+        with lzma.open(path, "wt", encoding="utf-8", preset=9) as packed:
+            for result in self.found:
+                packed.write(json.dumps(asdict(result), separators=(",", ":")) + "\n")
 
     def of(self, run: str, protocol: str) -> list[Result]:
         """Results of one network by one protocol, seed by seed."""
