@@ -2,16 +2,22 @@
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from ginio.evaluation.results import Results
+from ginio.evaluation.study_tables import all_tables
+from ginio.evaluation.tables import Table
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 RESULTS = sorted((ROOT / "results").glob("*.json"))
 NETWORK_ONLY = ROOT / "results" / "nanobench-standard.json"
 FUSED = ROOT / "results" / "nanobench-filter.json"
+STUDY = ROOT / "results" / "nanobench-study"
 VECTORS, REMOUNT = "ID/SO(3) vectors", "ID/SO(3) remount"
 Summary = Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]
 
@@ -77,3 +83,44 @@ def test_the_readme_has_every_filter_run_with_its_figures(
     name: str, tests: Mapping[str, Any]
 ) -> None:
     assert fused_row(name, tests) in README
+
+
+@cache
+def study() -> Results:
+    return Results.read(STUDY.with_suffix(".jsonl.xz"))
+
+
+@cache
+def study_tables() -> Mapping[str, Table]:
+    return {table.name: table for table in all_tables(study())}
+
+
+def study_row(table: Table, row: int) -> str:
+    cells = dict(zip(table.columns, table.rows[row], strict=True))
+    shown = ("network", "obeys", "parameters", "ATE", "ID/SO(3) ATE")
+    printed = ("paper: ATE", "paper: ID/SO(3) ATE")
+    texts = [str(cells[name]) for name in (*shown, *printed)]
+    return f"| {' | '.join(text or '–' for text in texts)} |"
+
+
+def test_the_study_says_what_made_it() -> None:
+    assert len(study().found) > 150
+    for result in study().found:
+        made = result.made
+        assert made["command"].startswith("ginio reproduce nanobench --seeds ")
+        assert not made["is_smoke"]
+        assert not made["commit"].endswith("-dirty")
+        assert made["split_sha256"]
+        assert made["versions"]["torch"]
+
+
+@pytest.mark.parametrize("row", range(11))
+def test_the_readme_has_the_main_table_of_the_study(row: int) -> None:
+    assert study_row(study_tables()["main"], row) in README
+
+
+def test_tables_of_the_study_are_those_of_its_results() -> None:
+    written = {path.stem: path.read_text(encoding="utf-8") for path in STUDY.glob("*.csv")}
+    assert {"main", "main-cross", "augmentation", "covariance", "remount"} <= set(written)
+    for name, table in study_tables().items():
+        assert table.csv() == written[name], name
