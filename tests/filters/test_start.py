@@ -1,13 +1,27 @@
 """How a run begins (F20, F21): at rest it knows its level, in motion it does not pretend to."""
 
+from dataclasses import replace
+
 import pytest
 import torch
-from flights import F64, G_W, fly
+from flights import F64, G_W, Flight, fly
+from runs import Schedule, noisy_network, run
 from strategies import rotations
 from torch import Tensor
 
+from ginio.core.measurement import Quantity
+from ginio.filters.belief import Belief
+from ginio.filters.inekf import InekfConfig
+from ginio.filters.observation import Frame
 from ginio.filters.scekf import ScekfConfig
-from ginio.filters.start import RestLimits, StartStd, is_resting, start_at_rest, start_moving
+from ginio.filters.start import (
+    RestLimits,
+    StartStd,
+    is_resting,
+    start_at_rest,
+    start_at_truth,
+    start_moving,
+)
 from ginio.geometry import frames, so3
 
 RUNS, RATE_HZ = 200, 200.0
@@ -89,6 +103,80 @@ def test_f20_a_moving_start_is_as_uncertain_as_it_errs() -> None:
     assert (start.covariance[:, 3:6, 3:6].diagonal(dim1=-2, dim2=-1) >= 1).all()
     belief = ScekfConfig(clones=1).build().start(start)
     assert torch.isfinite(belief.P).all()
+
+
+def later(flight: Flight, begin: int) -> Flight:
+    """The same flight from a sample on."""
+    signals = (flight.dt, flight.acc_s.mT, flight.gyr_s.mT)
+    dt, acc, gyr = (x[..., begin:] for x in signals)
+    rest = (x[:, begin:] for x in (flight.R_ws, flight.v_w, flight.p_w))
+    return Flight(dt, acc.mT, gyr.mT, *rest)
+
+
+@pytest.mark.parametrize("config", [ScekfConfig(clones=21), InekfConfig(clones=21)])
+def test_f20_a_moving_start_is_initialising_until_it_knows_its_level(
+    config: ScekfConfig | InekfConfig,
+) -> None:
+    """And has an honest level from then on: it never says too early that it is settled."""
+    flight = fly(24, 22.0, 100.0, lively=2.0)
+    begin = 200
+    start = start_moving(flight.acc_s[:, :begin], flight.gyr_s[:, :begin], flight.dt[:begin])
+    rest, filter_ = later(flight, begin), config.build()
+    settled, errors = [], []
+
+    def after(k: int, belief: Belief, _: object) -> None:
+        settled.append(belief.health.is_settled)
+        errors.append(tilt(belief.state.R_ws, rest.R_ws[:, k]))
+
+    schedule = Schedule(every=5, span=20, quantity=Quantity.VELOCITY, frame=Frame.LAST)
+    first = filter_.start(start)
+    run(filter_, first, rest, schedule, noisy_network(0.05, Quantity.VELOCITY), after=after)
+    assert first.health.is_initialising.all()
+    assert settled[-1].all()
+    is_settled, error = torch.stack(settled), torch.stack(errors)
+    assert float(error[is_settled].max()) < 3 * config.settled_tilt
+    assert not bool((is_settled[:-1] & ~is_settled[1:]).any())
+
+
+def test_f20_a_start_at_rest_is_settled_at_once() -> None:
+    R_ws = rotations(RUNS, F64)
+    zero = torch.zeros(RUNS, 3, dtype=F64)
+    belief = InekfConfig(clones=0).build().start(start_at_rest(*resting(R_ws, zero, zero)))
+    assert not belief.health.is_initialising.any()
+    assert not belief.has_large_bias.any()
+
+
+def test_f21_what_gravity_shows_of_a_huge_bias_is_flagged_at_once() -> None:
+    """The part along the vertical; what lies across it looks like a tilt."""
+    R_ws = rotations(RUNS, F64)
+    up_s = R_ws[:, 2, :]
+    acc_s, gyr_s = resting(R_ws, 2.0 * up_s, 0.2 * up_s)
+    start = start_at_rest(acc_s, gyr_s)
+    assert (start.state.bias_acc_s - 2.0 * up_s).norm(dim=-1).max() < 0.02
+    assert InekfConfig(clones=0).build().start(start).has_large_bias.all()
+
+
+@pytest.mark.parametrize("config", [ScekfConfig(clones=21), InekfConfig(clones=21)])
+def test_f21_a_bias_beyond_the_limit_is_flagged_in_flight(
+    config: ScekfConfig | InekfConfig,
+) -> None:
+    """0.8 m/s² across the vertical or not, flagged within ten seconds; 0.1 m/s² never."""
+    flight = fly(12, 15.0, 100.0)
+    state = (flight.R_ws[:, 0], flight.v_w[:, 0], flight.p_w[:, 0])
+    side = torch.nn.functional.normalize(torch.randn(12, 1, 3, dtype=F64), dim=-1)
+    schedule = Schedule(every=5, span=20, quantity=Quantity.VELOCITY, frame=Frame.LAST)
+    network = noisy_network(0.03, Quantity.VELOCITY)
+    for size, expected in ((0.8, True), (0.1, False)):
+        samples = replace(flight, acc_s=flight.acc_s + size * side)
+        filter_, flagged = config.build(), []
+
+        def after(_k: int, belief: Belief, _i: object, flagged: list[Tensor] = flagged) -> None:
+            flagged.append(belief.has_large_bias)
+
+        start = filter_.start(start_at_truth(*state))
+        run(filter_, start, flight, schedule, network, after=after, samples=samples)
+        late = torch.stack(flagged)[200:]
+        assert bool(late.all()) if expected else not bool(torch.stack(flagged).any())
 
 
 @pytest.mark.parametrize("fault", ["turning", "shaking", "drifting", "falling"])

@@ -21,6 +21,8 @@ from ginio.geometry.integrals import turning
 THETA, VELOCITY, POSITION, BIAS_ACC, BIAS_GYR, NETWORK = (slice(3 * k, 3 * k + 3) for k in range(6))
 CORE, MOTION, CLONE = 18, 15, 6
 EMPTY = -1
+LARGEST_BIAS_ACC_MPS2 = 0.4
+"""Of an accelerometer in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,13 @@ class Health:
     """By which the last update multiplied the state's covariance; zero if all is honest."""
     last_window: Int64[Tensor, "*batch"]
     """Newest window whose velocity has been applied."""
+    is_settled: Bool[Tensor, "*batch"]
+    """The vertical has been known well, and the network agreed, at least once since the start."""
+
+    @property
+    def is_initialising(self) -> Bool[Tensor, "*batch"]:
+        """Begun in motion, and the level it began with is still a guess."""
+        return ~self.is_settled
 
     @property
     def is_inconsistent(self) -> Bool[Tensor, "*batch"]:
@@ -79,6 +88,19 @@ class Belief:
     health: Health
     cloned: int = 0
     """Clones made so far; decides which slot comes next."""
+
+    @property
+    def has_large_bias(self) -> Bool[Tensor, "*batch"]:
+        """An accelerometer with such a bias is broken, or in other units than it says."""
+        return so3.length(self.state.bias_acc_s) > LARGEST_BIAS_ACC_MPS2
+
+    @property
+    def tilt_std(self) -> Float64[Tensor, "*batch"]:
+        """Of the direction of the vertical, radians; errors of attitude are alike in all charts."""
+        up_s, P = self.state.R_ws[..., 2, :], self.P[..., THETA, THETA]
+        about_vertical = (up_s * so3.rotate(P, up_s)).sum(-1)
+        level = P.diagonal(dim1=-2, dim2=-1).sum(-1) - about_vertical
+        return (0.5 * level).clamp(min=0).sqrt()
 
     def __getitem__(self, index: Any) -> "Belief":
         """Some of the runs, by an index of the leading axes."""

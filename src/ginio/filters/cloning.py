@@ -44,6 +44,8 @@ class FilterConfig:
     """Slots for poses; a new pose takes the place of the oldest."""
     gate_probability: float = 0.99
     """Of an honest measurement to pass; with 3 dof 0.99 is a threshold of 11.345."""
+    settled_tilt: float = 0.05
+    """Standard deviation of the vertical, radians, below which a run is no longer initialising."""
     gravity_w: tuple[float, float, float] = (0.0, 0.0, -GRAVITY_MPS2)
 
     def __post_init__(self) -> None:
@@ -70,7 +72,7 @@ class CloningFilter:
         P = torch.zeros(*batch, n, n, **like)
         P[..., :MOTION, :MOTION] = congruent(axes, start.covariance)
         P[..., NETWORK, NETWORK] = self.config.network.stationary * torch.eye(3, **like)
-        return Belief(
+        belief = Belief(
             t=start.t,
             state=state,
             network_error=torch.zeros(*batch, 3, **like),
@@ -78,6 +80,8 @@ class CloningFilter:
             P=P,
             health=_healthy(start.t),
         )
+        is_settled = belief.tilt_std < self.config.settled_tilt
+        return replace(belief, health=replace(belief.health, is_settled=is_settled))
 
     def propagate(  # noqa: PLR0913 - samples, what is known of them, and what to do at their end
         self,
@@ -233,7 +237,24 @@ class CloningFilter:
         if bool((health.log_growth > 0).any()):
             _grow(P, health.log_growth)
         moved = replace(beliefs.retract(self.chart, belief, delta), P=P, health=health)
+        moved = self._settled(moved, accepted)
         return window.marked(moved, innovation.usable), replace(innovation, accepted=accepted)
+
+    def _settled(self, belief: Belief, accepted: Tensor) -> Belief:
+        """Runs are settled once the vertical is known and filter and network agree about it.
+
+        A level that was guessed wrong is corrected by large innovations, through which the filter
+        becomes certain sooner than right; so agreement counts only after as many updates as the
+        mean of innovations remembers, and while nothing is inflated.
+        """
+        health, config = belief.health, self.config.adaptation
+        if bool(health.is_settled.all()):
+            return belief
+        agrees = accepted & (belief.tilt_std < self.config.settled_tilt)
+        if config is not None:
+            is_known = health.accepted >= config.memory
+            agrees &= is_known & (health.nis <= config.nis_limit) & ~health.is_inconsistent
+        return replace(belief, health=replace(health, is_settled=health.is_settled | agrees))
 
     def export(self, belief: Belief) -> Estimate:
         """State and covariance in the usual coordinates."""
@@ -288,4 +309,5 @@ def _healthy(t: Float64[Tensor, "*batch"]) -> Health:
         log_inflation=torch.zeros_like(t),
         log_growth=torch.zeros_like(t),
         last_window=torch.full_like(zero, EMPTY),
+        is_settled=torch.zeros_like(t, dtype=torch.bool),
     )

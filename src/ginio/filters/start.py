@@ -3,12 +3,13 @@
 No start knows the heading or the position of the world; both are set to zero and known as such.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
+from ginio.filters.belief import LARGEST_BIAS_ACC_MPS2
 from ginio.filters.strapdown import Signal, State
 from ginio.geometry import frames, so3
 from ginio.geometry.frames import GRAVITY_MPS2
@@ -100,18 +101,26 @@ def start_at_rest(acc_s: Signal, gyr_s: Signal, std: StartStd | None = None) -> 
     """Level and gyroscope bias from samples at rest; check `is_resting` first.
 
     What the accelerometer's bias does to the level is not noise: tilt and bias err together, and
-    are correlated from the start.
+    are correlated from the start. A force that differs from gravity by more than a sound sensor's
+    bias shows the vertical part of a bias, which the state then begins with.
     """
     std = StartStd() if std is None else std
     mean = acc_s.mean(-2).double()
     bias_gyr_s = gyr_s.mean(-2).double()
     count = gyr_s.shape[-2]
     settled = (_spread(gyr_s).double() / count**0.5).clamp(min=1e-5)
-    state = _level_state(mean, bias_gyr_s)
+    state = replace(_level_state(mean, bias_gyr_s), bias_acc_s=_evident_bias(mean))
     covariance = _levelled(mean, std, torch.full_like(mean[..., 0], std.tilt), std.velocity)
     eye = torch.eye(3, dtype=mean.dtype, device=mean.device)
     covariance[..., 12:, 12:] = settled.square()[..., None, None] * eye
     return Start(torch.zeros_like(mean[..., 0]), state, covariance)
+
+
+def _evident_bias(acc_s: Vector) -> Vector:
+    force = so3.length(acc_s).unsqueeze(-1)
+    gap = force - GRAVITY_MPS2
+    is_evident = gap.abs() > LARGEST_BIAS_ACC_MPS2
+    return torch.where(is_evident, gap * acc_s / force, torch.zeros_like(acc_s))
 
 
 def start_moving(

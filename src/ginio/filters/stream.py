@@ -91,8 +91,14 @@ def begun_anew(
         v_w=torch.zeros_like(old.state.v_w),
     )
     start = Start(belief.t, state, _after_absence(level, old.covariance, blindness))
-    health = replace(belief.health, resets=belief.health.resets + 1, accepted_t=belief.t)
-    return replace(filter_.start(start), health=health)
+    fresh = filter_.start(start)
+    health = replace(
+        belief.health,
+        resets=belief.health.resets + 1,
+        accepted_t=belief.t,
+        is_settled=fresh.health.is_settled,
+    )
+    return replace(fresh, health=health)
 
 
 def _after_absence(level: Start, old: Tensor, blindness: Blindness) -> Tensor:
