@@ -69,8 +69,14 @@ class Train:
         if self.preset not in RUNS:
             raise ValueError(f"no run {self.preset!r}; expected one of {', '.join(RUNS)}")
         check_device(device)
-        is_compiled = device.startswith("cuda") if self.compiled is None else self.compiled
-        config = replace(RUNS[self.preset], seed=self.seed, device=device, is_compiled=is_compiled)
+        is_cuda = device.startswith("cuda")
+        config = replace(
+            RUNS[self.preset],
+            seed=self.seed,
+            device=device,
+            is_compiled=is_cuda if self.compiled is None else self.compiled,
+            is_captured=is_cuda,
+        )
         return config if self.steps is None else config.lasting(self.steps)
 
 
