@@ -2,7 +2,7 @@
 
 Two predicted vectors make a frame R_F by Gram-Schmidt. In that frame the window looks the same
 however the sensor is mounted, so any network may read it there; its answer is turned back. The
-vectors come from a GINIO-RD, which predicts just two. With TLIO's ResNet1D that is 5,995,479
+vectors come from a GINIO-RD, which predicts just two. With TLIO's ResNet1D that is 5,995,773
 parameters; the paper prints 6.03M.
 """
 

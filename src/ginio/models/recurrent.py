@@ -5,7 +5,7 @@ the measurement at its end.
 
 The widths keep AirIO's proportions. The paper prints two sizes and no widths: 3/4 of AirIO's with a
 decoder of 90 has 273,012 parameters (0.273M), 5/16 with a decoder of 28 has 45,014 (0.045M). With
-attitude they have 504 and 210 more.
+attitude they have 504 and 210 more; departures add as many again as the inputs have.
 """
 
 from dataclasses import dataclass
